@@ -1,0 +1,41 @@
+// Virtual ids. Above the allocator nothing else exists: plans, the scheduler and the tree name blocks by these, and
+// only the worker's table (changed by Bind and Move) knows the physical place.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+
+namespace memory {
+
+// Room for one recurrent state (all layers: recurrent + conv window). `index` is virtual; the generation
+// changes on every release, so a stale id is recognised.
+struct SlotId {
+  uint32_t index = 0;
+  uint32_t generation = 0;
+  auto operator<=>(const SlotId&) const = default;
+  auto fields() { return std::tie(index, generation); }
+};
+
+// One KV page (`page_tokens` positions, all attention layers).
+struct PageId {
+  uint32_t index = 0;
+  uint32_t generation = 0;
+  auto operator<=>(const PageId&) const = default;
+  auto fields() { return std::tie(index, generation); }
+};
+
+// The running life of one choice of one request; owner of blocks. Never reused in a process.
+struct SequenceId {
+  uint64_t value = 0;
+  auto operator<=>(const SequenceId&) const = default;
+  auto fields() { return std::tie(value); }
+};
+
+}  // namespace memory
+
+template <>
+struct std::hash<memory::SequenceId> {
+  size_t operator()(memory::SequenceId id) const noexcept { return std::hash<uint64_t>{}(id.value); }
+};

@@ -1,0 +1,33 @@
+// Runs step plans: executes memory commands, builds the batch, calls the model, samples. Owned by the worker actor's
+// thread, which is the only one to touch its memory. Invariant: the virtual-to-physical tables change only by Bind (and Move).
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "kernels/device.hpp"
+#include "memory/pool.hpp"
+#include "runtime/model.hpp"
+#include "runtime/step_plan.hpp"
+
+namespace runtime {
+
+struct EngineLayout {  // where the pool put the two kinds of blocks in the arena
+  uint64_t arena_bytes = 0;
+  memory::Pool::Region states, pages;
+};
+
+class Engine {
+ public:
+  Engine(kernels::Device& device, std::unique_ptr<Model> model, const EngineLayout& layout);
+  ~Engine();
+  // Executes the commands in order. A result comes back iff the plan holds a Forward (at most one).
+  std::optional<StepResult> run(const StepPlan& plan);
+  const Model& model() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace runtime

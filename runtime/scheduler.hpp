@@ -1,0 +1,103 @@
+// The scheduler core: which sequence runs what in the next step. Plain and deterministic: events in, outputs out; no thread,
+// no I/O, and time only as the `now_us` of an event. The scheduler actor feeds it and sends what it returns.
+//
+// One step ahead: up to two plans with a Forward are under way, so plan N+1 is built before N's results are known. A row's
+// input is then "the last sampled token". A sequence that ended in N may have a ghost row in N+1: its result is dropped here, its
+// blocks are released only after that plan was sent (mailbox order makes reuse safe), and nothing of it outlives the sequence.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernels/base/result.hpp"
+#include "memory/cache_core.hpp"
+#include "runtime/step_plan.hpp"
+
+namespace runtime {
+
+struct SchedulerConfig {
+  uint32_t context_length = 4096;  // prompt + output tokens of one sequence
+  uint32_t page_tokens = 64;
+  uint32_t max_running = 64;       // sequences that hold a working slot
+  uint32_t chunk_tokens = 512;     // token rows of one step, decode rows included; >= grid (64) in production
+  uint32_t plans_in_flight = 2;
+  memory::PoolCounts capacity;     // to refuse at once what can never fit
+  std::vector<TokenId> model_end_ids;  // end the sequence unless ignore_eos
+};
+
+enum class FinishReason { kStop, kLength, kAbort, kError };
+
+// ---- events in ----------------------------------------------------------------------------------------------------
+struct NewSequence {
+  SequenceId sequence;
+  std::vector<TokenId> prompt;
+  uint32_t max_tokens = 0;  // output tokens; 0 = only read the prompt (prompt log-probabilities)
+  SamplingParams sampling;
+  bool prompt_logprobs = false;
+};
+struct Submit {
+  RequestId request;
+  std::vector<NewSequence> sequences;
+  int32_t priority = 0;
+  uint64_t deadline_us = 0;  // absolute, 0 = none
+};
+struct Abort {  // client gone, /abort_request, or shutdown. Unknown requests are ignored.
+  RequestId request;
+  kernels::ErrorCode code = kernels::ErrorCode::kCancelled;
+};
+struct StopSequence {  // the session found a stop string: the sequence is finished, without error
+  SequenceId sequence;
+};
+struct Tick {};  // time passed: deadlines are checked
+using SchedulerEvent = std::variant<Submit, Abort, StopSequence, memory::CacheAnswer, StepResult, Tick>;
+
+// ---- outputs --------------------------------------------------------------------------------------------------------
+struct SequenceToken {  // to the session, in order per sequence
+  RequestId request;
+  SequenceId sequence;
+  TokenId token = 0;
+  std::optional<PositionLogprobs> logprobs;
+};
+struct SequencePrompt {  // log-probabilities of prompt positions 1 .. n-1, sent once, before the first token
+  RequestId request;
+  SequenceId sequence;
+  std::vector<PositionLogprobs> prompt;
+};
+struct SequenceFinished {
+  RequestId request;
+  SequenceId sequence;
+  FinishReason reason = FinishReason::kStop;
+  std::optional<TokenId> stop_id;            // the id that ended it (not part of the text)
+  std::optional<kernels::Error> error;       // kAbort, kError
+  uint32_t prompt_tokens = 0, output_tokens = 0, cached_tokens = 0;
+};
+using SessionEvent = std::variant<SequenceToken, SequencePrompt, SequenceFinished>;
+using SchedulerOutput = std::variant<memory::CacheRequest, StepPlan, SessionEvent>;
+
+struct SchedulerStats {
+  uint32_t running = 0, queued = 0;
+  uint64_t prompt_tokens_total = 0, generation_tokens_total = 0, requests_total = 0, aborted_total = 0, retracted_total = 0;
+  uint64_t steps_total = 0, ghost_rows_total = 0, recomputed_tokens_total = 0;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(const SchedulerConfig& config);
+  ~Scheduler();
+  // Appends what is to be sent, in order.
+  void handle(SchedulerEvent event, uint64_t now_us, std::vector<SchedulerOutput>& out);
+  SchedulerStats stats() const;
+  std::optional<uint64_t> next_deadline_us() const;
+  bool idle() const;   // nothing queued, running or in flight
+  void check() const;  // VERIFYs invariants
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace runtime

@@ -1,0 +1,49 @@
+// tiktoken byte-pair encoding with a PCRE2 pre-tokenizer (k3-model.md 5.1). Immutable after load: shared by threads.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/request.hpp"
+
+namespace runtime {
+
+class Tokenizer {
+ public:
+  // Reads DIR/tiktoken.model and DIR/tokenizer_config.json. Throws std::runtime_error naming file and line.
+  // nullptr when the directory has no tiktoken.model (token-id prompts only).
+  static std::shared_ptr<const Tokenizer> load(const std::string& directory);
+  ~Tokenizer();
+
+  // Text never yields a control id: a literal "<|open|>" becomes ordinary tokens. Invalid UTF-8 is encoded byte by byte.
+  void encode_text(std::string_view text, std::vector<TokenId>& out) const;
+  std::optional<TokenId> special(std::string_view name) const;  // by its name in tokenizer_config.json
+  bool is_special(TokenId id) const;
+  // Bytes of a token: raw bytes of a base rank, or the name of a special token. Empty for an unknown id.
+  std::string_view bytes(TokenId id) const;
+  uint32_t size() const;  // one more than the largest id
+
+ private:
+  Tokenizer();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Ids to text, one at a time, holding back an incomplete UTF-8 sequence. Invalid bytes become U+FFFD.
+class Detokenizer {
+ public:
+  explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special = true);
+  std::string push(TokenId id);  // text that became complete
+  std::string finish();          // what is left, as replacement characters
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  bool skip_special_;
+  std::string pending_;
+};
+
+}  // namespace runtime

@@ -1,0 +1,24 @@
+// Renders a conversation to token ids: XTML segments, each encoded on its own (k3-model.md 5.2).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/base/result.hpp"
+#include "runtime/chat.hpp"
+#include "runtime/tokenizer.hpp"
+
+namespace runtime {
+
+struct Segment {
+  std::string text;
+  bool control = false;  // a control marker, looked up by name; else ordinary text
+};
+
+// Errors name the message index and field (e.g. "messages[2].tool_calls[0].function.arguments").
+kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt);
+
+// Errors when the tokenizer lacks a control marker the segments need.
+kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer, const std::vector<Segment>& segments);
+
+}  // namespace runtime
