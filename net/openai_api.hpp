@@ -1,4 +1,5 @@
-// The OpenAI-compatible schemas: request bodies become GenerateRequests, sink events become answers. Knows JSON, no sockets.
+// The OpenAI-compatible schemas: request bodies become GenerateRequests, sink events become answers. Knows JSON, no
+// sockets.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@
 
 namespace net {
 
-// Turns the sink events of one request into what goes on the wire. Streamed and whole answers pass through the same code.
-// Invariant: payloads joined choice by choice carry the same text, calls and log-probabilities as body().
+// Turns the sink events of one request into what goes on the wire. Streamed and whole answers pass through the same
+// code. Invariant: payloads joined choice by choice carry the same text, calls and log-probabilities as body().
 class Answer {
  public:
   virtual ~Answer() = default;
@@ -36,7 +37,7 @@ kernels::Result<std::string> answer_tokenize(std::string_view body, const actors
 kernels::Result<std::string> answer_detokenize(std::string_view body, const actors::Service& service);  // JSON answer
 
 std::string models_json(const actors::ServiceInfo& info);
-std::string model_json(const actors::ServiceInfo& info, std::string_view id);
+std::string model_json(const actors::ServiceInfo& info, std::string_view id);  // the caller decides which ids exist
 
 // {"error": {"message", "type", "param", "code"}}
 std::string error_json(const kernels::Error& error, unsigned status);

@@ -1,0 +1,118 @@
+#include "net/openai_answer.hpp"
+
+#include "net/openai_writer.hpp"
+
+namespace net {
+namespace {
+
+void append_usage(std::string& out, const Usage& usage) {
+  out += "{\"prompt_tokens\":";
+  append_integer(out, usage.prompt_tokens);
+  out += ",\"completion_tokens\":";
+  append_integer(out, usage.output_tokens);
+  out += ",\"total_tokens\":";
+  append_integer(out, int64_t{usage.prompt_tokens} + usage.output_tokens);
+  out += ",\"prompt_tokens_details\":{\"cached_tokens\":";
+  append_integer(out, usage.cached_tokens);
+  out += "},\"completion_tokens_details\":{\"reasoning_tokens\":";
+  append_integer(out, usage.reasoning_tokens);
+  out += "}}";
+}
+
+}  // namespace
+
+AnswerBase::AnswerBase(AnswerHead head, std::string_view object, std::string_view chunk_object, uint32_t choices)
+    : head_(std::move(head)), choices_(choices), body_begin_(envelope(object)), chunk_begin_(envelope(chunk_object)) {}
+
+std::string AnswerBase::envelope(std::string_view object) const {
+  std::string out = "{\"id\":";
+  append_quoted(out, head_.id);
+  out += ",\"object\":";
+  append_quoted(out, object);
+  out += ",\"created\":";
+  append_integer(out, head_.created);
+  out += ",\"model\":";
+  append_quoted(out, head_.model);
+  out += ",\"system_fingerprint\":";
+  append_quoted(out, head_.fingerprint);
+  out += ",\"choices\":[";
+  return out;
+}
+
+std::string AnswerBase::begin_chunk(uint32_t choice) const {
+  std::string chunk;
+  chunk.reserve(chunk_begin_.size() + 192);  // a one-token delta fits
+  chunk += chunk_begin_;
+  chunk += "{\"index\":";
+  append_integer(chunk, choice);
+  return chunk;
+}
+
+void AnswerBase::end_chunk(std::string& chunk) const { chunk += head_.include_usage ? "}],\"usage\":null}" : "}]}"; }
+
+void AnswerBase::handle(const actors::SinkEvent& event, Chunks* chunks) {
+  if (failed_) return;
+  if (const auto* start = std::get_if<actors::Accepted>(&event)) accepted(*start, chunks);
+  if (const auto* failure = std::get_if<actors::Failed>(&event)) failed_ = failure->error;
+  if (const auto* piece = std::get_if<actors::Delta>(&event); piece != nullptr && piece->choice < choices_)
+    delta(*piece, chunks);
+  if (const auto* end = std::get_if<actors::ChoiceDone>(&event); end != nullptr && end->choice < choices_) {
+    usage_.reasoning_tokens += end->reasoning_tokens;
+    choice_done(*end, chunks);
+  }
+  if (const auto* done = std::get_if<actors::Done>(&event)) {
+    usage_.prompt_tokens = done->prompt_tokens;
+    usage_.cached_tokens = done->cached_tokens;
+    usage_.output_tokens = done->output_tokens;
+  }
+}
+
+void AnswerBase::stream(const actors::SinkEvent& event, std::vector<std::string>& payloads) {
+  if (failed_) return;
+  handle(event, &payloads);
+  if (failed_) payloads.push_back(error_json(*failed_, http_status(failed_->code)));
+  const bool done = std::holds_alternative<actors::Done>(event);
+  if (done && head_.include_usage) {
+    std::string chunk = chunk_begin_ + "],\"usage\":";
+    append_usage(chunk, usage_);
+    chunk += '}';
+    payloads.push_back(std::move(chunk));
+  }
+  if (done || failed_) payloads.push_back("[DONE]");
+}
+
+void AnswerBase::collect(const actors::SinkEvent& event) { handle(event, nullptr); }
+
+std::string AnswerBase::body() {
+  if (failed_) return error_json(*failed_, http_status(failed_->code));
+  std::string out = body_begin_;
+  for (uint32_t choice = 0; choice < choices_; ++choice) {
+    if (choice > 0) out += ',';
+    append_choice(out, choice);
+  }
+  out += "],\"usage\":";
+  append_usage(out, usage_);
+  out += '}';
+  return out;
+}
+
+std::string_view finish_word(const actors::ChoiceDone& done) {
+  switch (done.reason) {
+    case runtime::FinishReason::kStop: return done.tool_calls ? "tool_calls" : "stop";
+    case runtime::FinishReason::kLength: return "length";
+    case runtime::FinishReason::kAbort: return "abort";
+    case runtime::FinishReason::kError: return "error";
+  }
+  return "error";
+}
+
+void append_finish(std::string& out, const actors::ChoiceDone& done) {
+  out += ",\"finish_reason\":";
+  append_quoted(out, finish_word(done));
+  out += ",\"matched_stop\":";
+  if (done.stop_text) append_quoted(out, *done.stop_text);
+  else if (done.stop_id) append_integer(out, *done.stop_id);
+  else out += "null";
+}
+
+}  // namespace net

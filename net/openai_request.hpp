@@ -1,0 +1,44 @@
+// The parts of a request body that several endpoints read. Readers report through the Fields they are given.
+#pragma once
+
+#include <string>
+
+#include "actors/service.hpp"
+#include "net/json_fields.hpp"
+#include "net/openai_answer.hpp"
+#include "runtime/request.hpp"
+
+namespace net {
+
+// Fields that chat and completions share: what is asked of the model, and how the answer is delivered.
+struct CommonFields {
+  std::string model;
+  bool stream = false, include_usage = false;
+};
+
+struct TokenLimits {
+  int64_t least = 1;                    // completions may ask for 0 tokens: to score a prompt
+  std::optional<uint32_t> when_absent;  // empty: to the end of the context
+};
+
+// Reads everything but the prompt and the log-probabilities into `generate`.
+CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error, const actors::ServiceInfo& info,
+                         TokenLimits limits, runtime::GenerateRequest& generate);
+
+// An id of this model's vocabulary, from an element of the array `name`.
+std::optional<runtime::TokenId> read_token_id(Fields& fields, std::string_view name, size_t index,
+                                              const boost::json::value& value, uint32_t vocab_size);
+
+// messages, tools, tool_choice, response_format, reasoning_effort, chat_template_kwargs
+runtime::ChatPrompt read_chat_prompt(Fields& fields, std::optional<kernels::Error>& error,
+                                     const actors::ServiceInfo& info);
+
+// tools, checked; what is not a function is left out. null when none is left.
+boost::json::value read_tools(Fields& fields, std::optional<kernels::Error>& error);
+void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error, runtime::ChatPrompt& prompt);
+std::vector<runtime::ChatMessage> read_messages(Fields& fields, std::optional<kernels::Error>& error);
+
+std::string random_hex(int words);  // 8 digits per word
+AnswerHead make_head(const CommonFields& common, const actors::ServiceInfo& info, std::string id);
+
+}  // namespace net

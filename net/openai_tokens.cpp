@@ -1,0 +1,76 @@
+// /tokenize and /detokenize.
+#include "net/openai_request.hpp"
+#include "net/openai_writer.hpp"
+#include "runtime/xtml_template.hpp"
+
+namespace net {
+namespace json = boost::json;
+
+namespace {
+
+kernels::Error no_tokenizer() { return kernels::invalid("this model has no tokenizer"); }
+
+}  // namespace
+
+kernels::Result<std::string> answer_tokenize(std::string_view body, const actors::Service& service) {
+  const auto object = parse_json_object(body);
+  if (!object) return object.error();
+  const actors::ServiceInfo info = service.info();
+  const auto tokenizer = service.tokenizer();
+  std::optional<kernels::Error> error;
+  Fields fields(*object, "", error);
+  std::vector<runtime::TokenId> ids;
+  const bool chat = fields.find("messages") != nullptr;
+  if (chat == (fields.find("prompt") != nullptr)) return kernels::invalid("give either prompt or messages", "prompt");
+  if (tokenizer == nullptr) return no_tokenizer();
+  if (chat) {
+    const runtime::ChatPrompt prompt = read_chat_prompt(fields, error, info);
+    if (error) return *error;
+    const auto segments = runtime::render_xtml(prompt);
+    if (!segments) return segments.error();
+    auto encoded = runtime::encode_segments(*tokenizer, *segments);
+    if (!encoded) return encoded.error();
+    ids = std::move(*encoded);
+  } else {
+    const auto text = fields.string("prompt");
+    if (error) return *error;
+    tokenizer->encode_text(*text, ids);
+  }
+  std::string out = "{\"tokens\":[";
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) out += ',';
+    append_integer(out, ids[i]);
+  }
+  out += "],\"count\":";
+  append_integer(out, static_cast<int64_t>(ids.size()));
+  out += ",\"max_model_len\":";
+  append_integer(out, info.context_length);
+  out += '}';
+  return out;
+}
+
+kernels::Result<std::string> answer_detokenize(std::string_view body, const actors::Service& service) {
+  const auto object = parse_json_object(body);
+  if (!object) return object.error();
+  const actors::ServiceInfo info = service.info();
+  const auto tokenizer = service.tokenizer();
+  std::optional<kernels::Error> error;
+  Fields fields(*object, "", error);
+  const json::array* tokens = fields.array("tokens");
+  if (tokens == nullptr) fields.fail("tokens", "is required");
+  const bool skip_special = fields.boolean("skip_special_tokens").value_or(false);
+  if (error) return *error;
+  if (tokenizer == nullptr) return no_tokenizer();
+  runtime::Detokenizer detokenizer(tokenizer, skip_special);
+  std::string text;
+  for (size_t i = 0; i < tokens->size() && !error; ++i)
+    if (const auto id = read_token_id(fields, "tokens", i, (*tokens)[i], info.vocab_size))
+      text += detokenizer.push(*id);
+  if (error) return *error;
+  text += detokenizer.finish();
+  std::string quoted;
+  append_quoted(quoted, text);
+  return "{\"prompt\":" + quoted + ",\"text\":" + quoted + "}";  // two names clients look for
+}
+
+}  // namespace net
