@@ -1,0 +1,53 @@
+// One generation on one connection: submits the request, carries its events to the client, and gives the request up the
+// moment the client leaves.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "net/client_socket.hpp"
+#include "net/router.hpp"
+#include "net/server_context.hpp"
+#include "net/token_queue.hpp"
+
+namespace net {
+
+// When a request passed the hops it made before it had an id; 0 while tracing is off.
+struct ArrivalTimes {
+  uint64_t read_ns = 0, parse_ns = 0;
+};
+
+class Generation {
+ public:
+  Generation(ServerContext& context, ClientSocket& socket, const Reply& reply, bool probe);
+
+  // False: the connection must close.
+  asio::awaitable<bool> run(ParsedRequest parsed, ArrivalTimes times);
+  bool head_sent() const { return head_sent_; }
+
+ private:
+  class Ticket;
+  enum class Progress { kGoing, kDone, kFailed };
+
+  asio::awaitable<bool> carry(Ticket& ticket);
+  Progress take(const actors::SinkEvent& event);  // into payloads_ or the collected answer; kFailed sets failure_
+  void append_to_wire(Progress progress);
+  asio::awaitable<bool> fail(const kernels::Error& error);  // as a status while possible, else as the stream's last event
+  asio::awaitable<bool> reply_whole(const Response& response);
+  Response refusal(const kernels::Error& error) const;
+  void count(unsigned status) { ++context_.counters.responses[status / 100]; }
+
+  ServerContext& context_;
+  ClientSocket& socket_;
+  const Reply& reply_;
+  const bool probe_;
+  bool stream_ = false;
+  bool head_sent_ = false;  // the status is out: an error can only be an event now
+  runtime::RequestId request_;  // once submitted
+  std::unique_ptr<Answer> answer_;
+  std::vector<std::string> payloads_;
+  std::string wire_;
+  kernels::Error failure_;
+};
+
+}  // namespace net

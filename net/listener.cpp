@@ -1,0 +1,69 @@
+#include "net/listener.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <stdexcept>
+
+namespace net {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr size_t kRefusedMax = 64;  // clients being told that there are too many; beyond these the door just closes
+constexpr std::chrono::milliseconds kRetryPause{100};  // out of descriptors: some connection will end
+
+}  // namespace
+
+Listener::Listener(ServerContext& context, std::vector<std::unique_ptr<IoThread>>& threads)
+    : context_(context), threads_(threads), acceptor_(threads.front()->loop()), pause_(threads.front()->loop()) {
+  const ServerConfig& config = context.config;
+  const std::string address = config.host + ":" + std::to_string(config.port);
+  boost::system::error_code error;
+  tcp::resolver resolver(threads.front()->loop());
+  const auto found = resolver.resolve(config.host, std::to_string(config.port), tcp::resolver::passive, error);
+  if (error || found.empty()) throw std::runtime_error("cannot listen on " + address + ": " + error.message());
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) throw std::runtime_error("cannot listen on " + address + ": " + error.message());
+  port_ = acceptor_.local_endpoint().port();
+}
+
+void Listener::start() {
+  asio::co_spawn(threads_.front()->loop(), accept_clients(), asio::detached);
+}
+
+void Listener::stop() {
+  asio::post(threads_.front()->loop(), [self = shared_from_this()] {
+    boost::system::error_code ignored;
+    self->acceptor_.close(ignored);
+    self->pause_.cancel();
+  });
+}
+
+asio::awaitable<void> Listener::accept_clients() {
+  const auto self = shared_from_this();
+  for (size_t turn = 0; acceptor_.is_open(); ++turn) {
+    IoThread& thread = *threads_[turn % threads_.size()];
+    tcp::socket socket(thread.loop());
+    boost::system::error_code error;
+    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor_.is_open()) co_return;
+    if (error) {
+      pause_.expires_after(kRetryPause);
+      co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    const size_t open = context_.connections.count();
+    const size_t limit = context_.config.limits.connections;
+    if (open >= limit + kRefusedMax) continue;  // the socket closes
+    thread.serve(std::move(socket), open >= limit);
+  }
+}
+
+}  // namespace net

@@ -1,0 +1,56 @@
+#include "net/router.hpp"
+
+#include <array>
+
+#include "net/admin_routes.hpp"
+#include "net/health_probe.hpp"
+
+namespace net {
+namespace {
+
+constexpr std::array kRoutes{
+    Route{.path = "/v1/chat/completions", .post = true, .generation = parse_chat_request},
+    Route{.path = "/v1/completions", .post = true, .generation = parse_completion_request},
+    Route{.path = "/v1/models", .get = true, .plain = models},
+    Route{.path = "/v1/models/", .get = true, .plain = model},
+    Route{.path = "/tokenize", .post = true, .plain = tokenize, .slow = true},
+    Route{.path = "/v1/tokenize", .post = true, .plain = tokenize, .slow = true},
+    Route{.path = "/detokenize", .post = true, .plain = detokenize, .slow = true},
+    Route{.path = "/v1/detokenize", .post = true, .plain = detokenize, .slow = true},
+    Route{.path = "/health", .get = true, .plain = health, .open = true},
+    Route{.path = "/health_generate", .get = true, .generation = make_health_probe, .probe = true},
+    Route{.path = "/metrics", .get = true, .plain = metrics, .slow = true},
+    Route{.path = "/get_server_info", .get = true, .plain = server_info, .slow = true},
+    Route{.path = "/server_info", .get = true, .plain = server_info, .slow = true},
+    Route{.path = "/get_model_info", .get = true, .plain = model_info},
+    Route{.path = "/model_info", .get = true, .plain = model_info},
+    Route{.path = "/abort_request", .post = true, .plain = abort_request, .slow = true},
+    Route{.path = "/flush_cache", .get = true, .post = true, .plain = flush_cache, .slow = true},
+};
+
+bool matches(const Route& route, std::string_view path) {
+  if (route.path.back() != '/') return path == route.path;
+  return path.size() > route.path.size() && path.substr(0, route.path.size()) == route.path;
+}
+
+}  // namespace
+
+bool Route::allows(std::string_view method) const {
+  return (get && (method == "GET" || method == "HEAD")) || (post && method == "POST");
+}
+
+std::string Route::allowed_methods() const {
+  std::string methods;
+  if (get) methods += "GET, HEAD, ";
+  if (post) methods += "POST, ";
+  return methods + "OPTIONS";
+}
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : kRoutes) {
+    if (matches(route, path)) return &route;
+  }
+  return nullptr;
+}
+
+}  // namespace net

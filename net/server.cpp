@@ -1,0 +1,73 @@
+#include "net/server.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "net/io_thread.hpp"
+#include "net/listener.hpp"
+#include "net/server_context.hpp"
+
+namespace net {
+namespace {
+
+constexpr rlim_t kOtherDescriptors = 256;               // weights, logs, timers, connections being refused
+constexpr std::chrono::milliseconds kCloseTimeout{1'000};  // for connections to see that it is over
+
+// Debian's soft limit is 1024. What the hard limit forbids shows as a pause in accepting.
+void raise_descriptor_limit(size_t connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, rlim_t{connections} + kOtherDescriptors));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(const ServerConfig& config, actors::Service& service) : context(config, service) {
+    for (uint32_t i = 0; i < std::max(1u, config.io_threads); ++i) {
+      threads.push_back(std::make_unique<IoThread>(context));
+    }
+    listener = std::make_shared<Listener>(context, threads);  // throws when it cannot bind
+    raise_descriptor_limit(config.limits.connections);
+  }
+
+  ServerContext context;
+  std::vector<std::unique_ptr<IoThread>> threads;
+  std::shared_ptr<Listener> listener;
+  bool running = false, stopped = false;
+};
+
+Server::Server(const ServerConfig& config, actors::Service& service) : impl_(std::make_unique<Impl>(config, service)) {}
+
+Server::~Server() { stop(std::chrono::milliseconds{0}); }
+
+uint16_t Server::port() const { return impl_->listener->port(); }
+
+void Server::run_in_background() {
+  impl_->running = true;
+  impl_->listener->start();
+  for (auto& thread : impl_->threads) thread->start();
+}
+
+void Server::stop(std::chrono::milliseconds drain) {
+  if (impl_->stopped) return;
+  impl_->stopped = true;
+  ServerContext& context = impl_->context;
+  context.draining = true;
+  if (impl_->running) {
+    impl_->listener->stop();
+    context.requests.wait_for_none(std::chrono::steady_clock::now() + drain);
+    for (auto& thread : impl_->threads) thread->stop_connections();
+    context.connections.wait_for_none(std::chrono::steady_clock::now() + kCloseTimeout);
+  }
+  context.helper.join();  // its calls write into frames of connections
+  for (auto& thread : impl_->threads) thread->stop();
+}
+
+}  // namespace net
