@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/detokenizer.hpp"
 #include "runtime/request.hpp"
 
 namespace runtime {
@@ -31,19 +32,6 @@ class Tokenizer {
   Tokenizer();
   struct Impl;
   std::unique_ptr<Impl> impl_;
-};
-
-// Ids to text, one at a time, holding back an incomplete UTF-8 sequence. Invalid bytes become U+FFFD.
-class Detokenizer {
- public:
-  explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special = true);
-  std::string push(TokenId id);  // text that became complete
-  std::string finish();          // what is left, as replacement characters
-
- private:
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  bool skip_special_;
-  std::string pending_;
 };
 
 }  // namespace runtime
