@@ -1,0 +1,302 @@
+#include "kernels/cpu/kda.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/kda.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/lanes.hpp"
+// lanes.hpp comes first: it makes the rules compile for this target.
+#include "kernels/kda.hpp"
+
+KERNEL_NAMESPACE_BEGIN
+namespace {
+
+constexpr float kL2Eps = 1e-6f;
+constexpr size_t kStrip = 16;  // value columns swept together: with 8 lanes 4 FMA chains, and all operands in registers
+
+// One head's view of the arguments and of the scratch.
+struct Head {
+  const KdaArgs& args;
+  const Segment& segment;
+  size_t index;
+  size_t d, width;          // width = heads * d
+  float* taps;              // [conv_width][3][d]
+  float* q;                 // [chunk][d], as are k, v, decay, out
+  float* k;
+  float* v;
+  float* decay;
+  float* out;
+  float* beta;              // [chunk]
+  float rate;               // exp(A_log)
+
+  float* window(uint32_t slot) const {  // [conv_width - 1][3 * width]
+    return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride + args.conv_offset);
+  }
+  float* state(uint32_t slot) const {  // [d / tile][d][tile] of this head
+    return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride + args.recurrent_offset) + index * d * d;
+  }
+  // Raw projections of the segment's row `row`; before row 0 the window continues backwards.
+  const float* raw(long row) const {
+    if (row >= 0) return args.qkv.data + (segment.row_begin + static_cast<size_t>(row)) * args.qkv.ld;
+    return window(segment.slot) + (static_cast<long>(args.conv_width) - 1 + row) * static_cast<long>(3 * width);
+  }
+};
+
+// Transposes the taps so that channels lie side by side.
+KERNEL_FN void load_taps(const Head& h) {
+  const size_t taps = h.args.conv_width;
+  for (size_t part = 0; part < 3; ++part) {
+    const float* from = h.args.conv + (part * h.width + h.index * h.d) * taps;
+    float* to = h.taps + part * h.d;
+    size_t c = 0;
+    if (taps == 4) {
+      for (; c + kWidth <= h.d; c += kWidth) {
+        Lanes tap[4];
+        hn::LoadInterleaved4(FloatTag(), from + c * 4, tap[0].v, tap[1].v, tap[2].v, tap[3].v);
+        for (size_t i = 0; i < 4; ++i) tap[i].store(to + i * 3 * h.d + c);
+      }
+    }
+    for (; c < h.d; ++c) {
+      for (size_t i = 0; i < taps; ++i) to[i * 3 * h.d + c] = from[c * taps + i];
+    }
+  }
+}
+
+// Causal depthwise convolution of one row and one of q, k, v, then SiLU; taps in ascending order, current token last.
+KERNEL_FN void convolve(const Head& h, long row, size_t part, float* out) {
+  const size_t column = part * h.width + h.index * h.d;
+  const long taps = static_cast<long>(h.args.conv_width);
+  for (size_t c = 0; c < h.d; c += kWidth) {
+    Lanes sum = Lanes::zero();
+    for (long i = 0; i < taps; ++i) {
+      const float* tap = h.taps + static_cast<size_t>(i) * 3 * h.d + part * h.d + c;
+      sum = multiply_add(Lanes::load(tap), Lanes::load(h.raw(row - taps + 1 + i) + column + c), sum);
+    }
+    math::silu(sum).store(out + c);
+  }
+}
+
+// x <- x / sqrt(sum x^2 + eps) * scale
+KERNEL_FN void l2_normalise(float* x, size_t d, Lanes scale) {
+  LaneSum sum;
+  for (size_t i = 0; i < d; i += 16) {
+    for (size_t j = 0; j < kPer16; ++j) {
+      const Lanes value = Lanes::load(x + i + j * kWidth);
+      sum.part[j] = multiply_add(value, value, sum.part[j]);
+    }
+  }
+  float lane[16];
+  sum.store(lane);
+  const Lanes inverse = inverse_l2(Lanes(fold_lanes(lane)), kL2Eps);
+  for (size_t i = 0; i < d; i += kWidth) (Lanes::load(x + i) * inverse * scale).store(x + i);
+}
+
+// Everything a token needs before it meets the state.
+void prepare(const Head& h, size_t row, size_t t) {
+  const size_t batch_row = h.segment.row_begin + row;
+  float* q = h.q + t * h.d;
+  float* k = h.k + t * h.d;
+  convolve(h, static_cast<long>(row), 0, q);
+  convolve(h, static_cast<long>(row), 1, k);
+  convolve(h, static_cast<long>(row), 2, h.v + t * h.d);
+  l2_normalise(q, h.d, math::inverse_sqrt(Lanes(static_cast<float>(h.d))));
+  l2_normalise(k, h.d, Lanes(1.0f));
+  const float* f = h.args.decay.data + batch_row * h.args.decay.ld + h.index * h.d;
+  const float* dt = h.args.dt_bias + h.index * h.d;
+  for (size_t c = 0; c < h.d; c += kWidth) {
+    kda_decay(Lanes::load(f + c), Lanes::load(dt + c), Lanes(h.rate), h.args.has_lower_bound, h.args.lower_bound)
+        .store(h.decay + t * h.d + c);
+  }
+  h.beta[t] = math::sigmoid(Lanes(h.args.beta.data[batch_row * h.args.beta.ld + h.index])).first();
+}
+
+struct Strip {
+  Lanes x[kPer16];
+
+  static KERNEL_FN Strip zero() {
+    Strip strip;
+    for (size_t i = 0; i < kPer16; ++i) strip.x[i] = Lanes::zero();
+    return strip;
+  }
+};
+
+// Decays one key's row of a strip and adds it to the prediction; kStore = false leaves the state for a second pass.
+template <bool kStore>
+KERNEL_FN void decay_predict_row(float* state, Lanes decay, Lanes key, Strip& predicted) {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kPer16; ++i) {
+    const Lanes s = kda_decay_predict(Lanes::load(state + i * kWidth), decay, key, predicted.x[i]);
+    if (kStore) s.store(state + i * kWidth);
+  }
+}
+
+KERNEL_FN Strip update_of(const Head& h, size_t t, size_t column, const Strip& predicted) {
+  Strip update;
+  for (size_t i = 0; i < kPer16; ++i) {
+    update.x[i] = kda_update(Lanes::load(h.v + t * h.d + column + i * kWidth), predicted.x[i], Lanes(h.beta[t]));
+  }
+  return update;
+}
+
+KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip& out) {
+  for (size_t i = 0; i < kPer16; ++i) out.x[i].store(h.out + t * h.d + column + i * kWidth);
+}
+
+// One token: the state is read twice and written once, the decay computed twice (to the same bits) rather than stored.
+KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t column) {
+  Strip predicted = Strip::zero();
+  for (size_t i = 0; i < h.d; ++i) {
+    decay_predict_row<false>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
+  }
+  const Strip update = update_of(h, 0, column, predicted);
+  Strip out = Strip::zero();
+  for (size_t i = 0; i < h.d; ++i) {
+    const Lanes decay(h.decay[i]), key(h.k[i]), query(h.q[i]);
+    float* at = state + i * row_step;
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kPer16; ++j) {
+      const Lanes s = Lanes::load(at + j * kWidth) * decay;
+      kda_write_read(s, update.x[j], key, query, out.x[j]).store(at + j * kWidth);
+    }
+  }
+  store_out(h, 0, column, out);
+}
+
+// Several tokens: one sweep writes and reads token t and decays and predicts token t + 1, so each state element is
+// loaded and stored once per token.
+KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t row_step, size_t column) {
+  Strip predicted = Strip::zero();
+  for (size_t i = 0; i < h.d; ++i) {
+    decay_predict_row<true>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
+  }
+  for (size_t t = 0; t + 1 < tokens; ++t) {
+    const float* key = h.k + t * h.d;
+    const float* query = h.q + t * h.d;
+    const float* next_decay = h.decay + (t + 1) * h.d;
+    const float* next_key = h.k + (t + 1) * h.d;
+    const Strip update = update_of(h, t, column, predicted);
+    predicted = Strip::zero();
+    Strip out = Strip::zero();
+    for (size_t i = 0; i < h.d; ++i) {
+      float* at = state + i * row_step;
+#pragma GCC unroll 4
+      for (size_t j = 0; j < kPer16; ++j) {
+        Lanes s = Lanes::load(at + j * kWidth);
+        s = kda_write_read(s, update.x[j], Lanes(key[i]), Lanes(query[i]), out.x[j]);
+        kda_decay_predict(s, Lanes(next_decay[i]), Lanes(next_key[i]), predicted.x[j]).store(at + j * kWidth);
+      }
+    }
+    store_out(h, t, column, out);
+  }
+  const size_t last = tokens - 1;
+  const Strip update = update_of(h, last, column, predicted);
+  Strip out = Strip::zero();
+  for (size_t i = 0; i < h.d; ++i) {
+    float* at = state + i * row_step;
+    const Lanes key(h.k[last * h.d + i]), query(h.q[last * h.d + i]);
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kPer16; ++j) {
+      kda_write_read(Lanes::load(at + j * kWidth), update.x[j], key, query, out.x[j]).store(at + j * kWidth);
+    }
+  }
+  store_out(h, last, column, out);
+}
+
+void recur(const Head& h, size_t tokens) {
+  const size_t tile = h.d % 32 == 0 ? 32 : 16;
+  for (size_t column = 0; column < h.d; column += kStrip) {
+    float* state = h.state(h.segment.slot) + column / tile * tile * h.d + column % tile;
+    if (tokens == 1) {
+      single_token(h, state, tile, column);
+    } else {
+      many_tokens(h, tokens, state, tile, column);
+    }
+  }
+}
+
+// Gated RMSNorm of one token's output.
+void write_out(const Head& h, size_t row, size_t t) {
+  const float* o = h.out + t * h.d;
+  const size_t batch_row = h.segment.row_begin + row;
+  const float* gate = h.args.gate.data + batch_row * h.args.gate.ld + h.index * h.d;
+  float* y = h.args.out.data + batch_row * h.args.out.ld + h.index * h.d;
+  LaneSum sum;
+  for (size_t i = 0; i < h.d; i += 16) {
+    for (size_t j = 0; j < kPer16; ++j) {
+      const Lanes value = Lanes::load(o + i + j * kWidth);
+      sum.part[j] = multiply_add(value, value, sum.part[j]);
+    }
+  }
+  float lane[16];
+  sum.store(lane);
+  const Lanes inverse = inverse_rms(Lanes(fold_lanes(lane)), static_cast<float>(h.d), h.args.norm_eps);
+  for (size_t i = 0; i < h.d; i += kWidth) {
+    kda_output(Lanes::load(o + i), inverse, Lanes::load(h.args.norm + i), Lanes::load(gate + i)).store(y + i);
+  }
+}
+
+// The convolution window after the segment's row `row`, into `slot`. Ascending order makes it safe in place.
+void write_window(const Head& h, size_t row, uint32_t slot) {
+  const long kept = static_cast<long>(h.args.conv_width) - 1;
+  for (long i = 0; i < kept; ++i) {
+    const float* from = h.raw(static_cast<long>(row) + 1 - kept + i);
+    float* to = h.window(slot) + static_cast<size_t>(i) * 3 * h.width;
+    for (size_t part = 0; part < 3; ++part) {
+      const size_t column = part * h.width + h.index * h.d;
+      std::memmove(to + column, from + column, h.d * sizeof(float));
+    }
+  }
+}
+
+// First segment row past `row` after which the state is wanted elsewhere, at most `end`.
+size_t next_stop(const Head& h, size_t row, size_t end) {
+  for (const KdaArgs::Capture& capture : h.args.captures) {
+    const size_t after = static_cast<size_t>(capture.row) - h.segment.row_begin + 1;
+    if (capture.row >= h.segment.row_begin + row && after < end) end = after;
+  }
+  return end;
+}
+
+void write_captures(const Head& h, size_t row) {
+  for (const KdaArgs::Capture& capture : h.args.captures) {
+    if (capture.row != h.segment.row_begin + row) continue;
+    std::memcpy(h.state(capture.slot), h.state(h.segment.slot), h.d * h.d * sizeof(float));
+    write_window(h, row, capture.slot);
+  }
+}
+
+void kda_head_target(const KdaArgs& args, const Segment& segment, size_t head, float* scratch) {
+  const size_t d = args.d, area = cpu::kKdaChunk * d;
+  float* q = scratch + args.conv_width * 3 * d;
+  const Head h = {args,     segment,      head,         d,            args.heads * d, scratch, q,
+                  q + area, q + 2 * area, q + 3 * area, q + 4 * area, q + 5 * area,   math::exp(Lanes(args.a_log[head])).first()};
+  load_taps(h);
+  for (size_t row = 0; row < segment.row_count;) {
+    const size_t end = next_stop(h, row, std::min<size_t>(row + cpu::kKdaChunk, segment.row_count));
+    for (size_t i = row; i < end; ++i) prepare(h, i, i - row);
+    recur(h, end - row);
+    for (size_t i = row; i < end; ++i) write_out(h, i, i - row);
+    write_captures(h, end - 1);
+    row = end;
+  }
+  write_window(h, segment.row_count - 1, segment.slot);
+}
+
+}  // namespace
+KERNEL_NAMESPACE_END
+
+#if HWY_ONCE
+namespace kernels {
+HWY_EXPORT(kda_head_target);
+
+void cpu::kda_head(const KdaArgs& args, const Segment& segment, size_t head, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(kda_head_target)(args, segment, head, scratch);
+}
+}  // namespace kernels
+#endif

@@ -1,0 +1,26 @@
+// Attention-residual mix (k3-model.md 2.1): scores from normalised rows, the sum from raw rows.
+#if defined(KERNELS_RESIDUAL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HWY_TARGET_TOGGLE
+#undef KERNELS_RESIDUAL_HPP_
+#else
+#define KERNELS_RESIDUAL_HPP_
+#endif
+
+#include "kernels/norm.hpp"
+
+KERNEL_NAMESPACE_BEGIN
+
+// One element's part of a score: (v r) * cw, on a running lane sum.
+template <class F>
+KERNEL_FN F residual_score(F value, F inverse, F gain, F sum) {
+  return multiply_add(value * inverse, gain, sum);
+}
+
+// One source's part of an output element, sources in push order.
+template <class F>
+KERNEL_FN F residual_sum(F weight, F value, F sum) {
+  return multiply_add(weight, value, sum);
+}
+
+KERNEL_NAMESPACE_END
+#endif
