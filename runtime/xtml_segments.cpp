@@ -34,7 +34,9 @@ void XtmlSegments::open(std::string_view tag, const std::vector<XtmlAttribute>& 
   control(xtml::kOpen);
   text(tag);
   for (const XtmlAttribute& attribute : attributes) {
-    text(" " + std::string(attribute.key));
+    std::string key = " ";
+    key += attribute.key;
+    text(key);
     text("=\"");
     text(escaped(attribute.value));
     text("\"");
