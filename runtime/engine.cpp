@@ -1,0 +1,184 @@
+#include "runtime/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "kernels/base/verify.hpp"
+#include "runtime/batch_builder.hpp"
+#include "runtime/block_table.hpp"
+#include "runtime/sampler.hpp"
+#include "runtime/sequence_record.hpp"
+
+namespace runtime {
+namespace {
+
+uint64_t steady_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+bool all_finite(std::span<const float> values) {
+  bool finite = true;
+  for (const float value : values) finite &= std::isfinite(value);
+  return finite;
+}
+
+}  // namespace
+
+struct Engine::Impl {
+  Impl(kernels::Device& device, std::unique_ptr<Model> owned_model,
+       const EngineLayout& memory_layout)
+      : model(std::move(owned_model)),
+        layout(memory_layout),
+        geometry(model->geometry()),
+        arena(device.allocate(layout.arena_bytes)),
+        stream(device.make_stream()),
+        slots(layout.states.blocks),
+        pages(layout.pages.blocks),
+        builder(geometry.page_tokens) {
+    for (const memory::Pool::Region& region : {layout.states, layout.pages}) {
+      VERIFY(region.offset + uint64_t{region.blocks} * region.block_bytes <= layout.arena_bytes);
+    }
+    VERIFY(layout.states.block_bytes >= geometry.state_bytes);
+    VERIFY(layout.pages.block_bytes >= geometry.page_bytes);
+  }
+
+  void execute(const memory::Bind& bind) {
+    (bind.kind == memory::BlockKind::kState ? slots : pages).bind(bind);
+  }
+
+  void execute(const memory::Clear& clear) {
+    const uint64_t slot = slots.physical(clear.slot.index, clear.slot.generation);
+    stream->fill_zero(arena.data() + layout.states.offset + slot * layout.states.block_bytes,
+                      geometry.state_bytes);
+  }
+
+  void execute(const Close& close) {
+    for (const SequenceId sequence : close.sequences) VERIFY(records.erase(sequence) == 1);
+  }
+
+  void execute(const Forward& forward) {
+    VERIFY(!result);
+    VERIFY(forward.step >= next_step);
+    next_step = forward.step + 1;
+    result.emplace();
+    result->step = forward.step;
+    result->start_ns = steady_ns();
+    build(forward);
+    run_model();
+    result->rows.reserve(forward.rows.size());
+    for (size_t i = 0; i < forward.rows.size(); ++i)
+      result->rows.push_back(row_result(forward.rows[i], i));
+    if (builder.batch().logit_rows.size() >
+        forward.rows.size()) {  // a prompt's log-probabilities: rare, and many rows
+      logits.reset();
+      logits_capacity = 0;
+    }
+    result->end_ns = steady_ns();
+  }
+
+  void build(const Forward& forward) {
+    builder.clear();
+    for (const PlanRow& row : forward.rows) {
+      if (row.start)
+        records.insert_or_assign(row.sequence, SequenceRecord(*row.start, row.position));
+      SequenceRecord& record = find(row.sequence);
+      record.add_pages(row.new_pages);
+      builder.add(row, record, slots, pages);
+    }
+  }
+
+  void run_model() {
+    const ForwardBatch batch = builder.batch();
+    if (batch.tokens.empty()) return;
+    const size_t needed = batch.logit_rows.size() * model->vocab_size();
+    if (needed > logits_capacity) {
+      logits = std::make_unique_for_overwrite<float[]>(needed);
+      logits_capacity = needed;
+    }
+    const CacheMemory memory{arena.data() + layout.states.offset, layout.states.block_bytes,
+                             arena.data() + layout.pages.offset, layout.pages.block_bytes};
+    model->forward(batch, memory, logits.get());
+    stream->synchronize();
+  }
+
+  std::span<float> logits_of(size_t logit_row) {
+    return {logits.get() + logit_row * model->vocab_size(), model->vocab_size()};
+  }
+
+  RowResult row_result(const PlanRow& row, size_t index) {
+    const BatchBuilder::Wanted& wanted = builder.wanted(index);
+    SequenceRecord& record = find(row.sequence);
+    RowResult out;
+    out.sequence = row.sequence;
+    out.token_position = record.length();
+    for (size_t i = 0; i < wanted.count; ++i) {
+      if (!all_finite(logits_of(wanted.logits_begin + i))) record.fail();
+    }
+    out.finite = !record.failed();
+    if (!out.finite) return out;
+    const int32_t top = record.sampling().top_logprobs;
+    out.prompt.reserve(wanted.prompt_count);
+    for (uint32_t i = 0; i < wanted.prompt_count; ++i) {
+      const TokenId next = record.token_at(row.position + i + 1);
+      out.prompt.push_back(position_logprobs(logits_of(wanted.logits_begin + i), next, top));
+    }
+    if (wanted.sample) choose(logits_of(wanted.logits_begin + wanted.prompt_count), record, out);
+    return out;
+  }
+
+  void choose(std::span<float> row_logits, SequenceRecord& record, RowResult& out) {
+    const SamplingParams& params = record.sampling();
+    std::span<float> editable = row_logits;
+    if (params.top_logprobs >= 0) {  // they come from the logits as they are now
+      scratch.assign(row_logits.begin(), row_logits.end());
+      editable = scratch;
+    }
+    out.token =
+        sample({editable, &params, &record.counts(), out.token_position, record.output_tokens()});
+    out.finite = out.token.has_value();
+    if (!out.finite) return record.fail();
+    if (params.top_logprobs >= 0)
+      out.logprobs = position_logprobs(row_logits, *out.token, params.top_logprobs);
+    record.sampled(*out.token);
+  }
+
+  SequenceRecord& find(SequenceId sequence) {
+    const auto it = records.find(sequence);
+    VERIFY(it != records.end());  // a row before its sequence's start, or after its Close
+    return it->second;
+  }
+
+  std::unique_ptr<Model> model;
+  EngineLayout layout;
+  CacheGeometry geometry;
+  kernels::Buffer arena;
+  std::unique_ptr<kernels::Stream> stream;
+  BlockTable slots, pages;
+  std::unordered_map<SequenceId, SequenceRecord> records;
+  BatchBuilder builder;
+  std::unique_ptr<float[]> logits;  // [logit rows, vocab]
+  size_t logits_capacity = 0;       // floats
+  std::vector<float> scratch;       // [vocab]
+  uint64_t next_step = 0;
+  std::optional<StepResult> result;
+};
+
+Engine::Engine(kernels::Device& device, std::unique_ptr<Model> model, const EngineLayout& layout)
+    : impl_(std::make_unique<Impl>(device, std::move(model), layout)) {}
+
+Engine::~Engine() = default;
+
+std::optional<StepResult> Engine::run(const StepPlan& plan) {
+  for (const Command& command : plan.commands) {
+    std::visit([this](const auto& typed) { impl_->execute(typed); }, command);
+  }
+  return std::exchange(impl_->result, std::nullopt);
+}
+
+const Model& Engine::model() const { return *impl_->model; }
+
+}  // namespace runtime
