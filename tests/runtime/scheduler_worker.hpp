@@ -1,0 +1,174 @@
+// A worker without a model, for tests of the scheduler: executes plans on fake memory and checks every promise a plan makes.
+// The next token is a hash of all tokens before it, kept in the state slot and read back from the pages, so a block that two
+// sequences write at once shows up as a wrong token.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "runtime/scheduler.hpp"
+
+namespace runtime_test {
+
+using memory::BlockKind;
+using memory::SequenceId;
+using runtime::TokenId;
+
+constexpr uint64_t kVocab = 13;
+
+inline uint64_t mix(uint64_t state, uint64_t value) {
+  state ^= value + 0x9e3779b97f4a7c15ull + (state << 6) + (state >> 2);
+  state *= 0xff51afd7ed558ccdull;
+  return state ^ (state >> 33);
+}
+
+inline uint64_t absorb(uint64_t state, TokenId token) { return mix(state, static_cast<uint64_t>(token) + 1); }
+
+inline TokenId choose(uint64_t state, uint64_t seed, uint32_t position) {
+  return static_cast<TokenId>(mix(mix(state, seed), position) % kVocab);
+}
+
+inline float prompt_logprob(uint64_t state) { return -static_cast<float>(state % 1000); }
+
+class FakeWorker {
+ public:
+  explicit FakeWorker(uint32_t page_tokens) : page_tokens_(page_tokens) {}
+
+  // token_position at which this sequence's logits turn to NaN
+  std::map<SequenceId, uint32_t> nan_at;
+
+  std::optional<runtime::StepResult> run(const runtime::StepPlan& plan) {
+    int last_kind = 0;
+    std::optional<runtime::StepResult> result;
+    for (const runtime::Command& command : plan.commands) {
+      const int kind = std::visit([](const auto& c) { return rank(c); }, command);
+      REQUIRE(kind >= last_kind);  // Close, Bind*, Clear*, Forward
+      last_kind = kind;
+      if (const auto* close = std::get_if<runtime::Close>(&command)) {
+        REQUIRE(!close->sequences.empty());
+        for (const SequenceId id : close->sequences) REQUIRE(records_.erase(id) == 1);
+      } else if (const auto* bind = std::get_if<memory::Bind>(&command)) {
+        execute(*bind);
+      } else if (const auto* clear = std::get_if<memory::Clear>(&command)) {
+        states_[physical(BlockKind::kState, clear->slot.index, clear->slot.generation)] = 0;
+      } else {
+        REQUIRE(!result);
+        result = execute(std::get<runtime::Forward>(command));
+      }
+    }
+    return result;
+  }
+
+  size_t record_count() const { return records_.size(); }
+
+ private:
+  struct Place {
+    uint32_t generation = 0, physical = 0;
+    bool valid = false;
+  };
+  struct Record {
+    runtime::SequenceStart start;
+    std::vector<TokenId> tokens;
+    std::vector<memory::PageId> pages;
+    uint32_t length = 0;
+  };
+  struct Cell {  // one KV row
+    SequenceId owner;
+    TokenId token = -1;
+    bool operator==(const Cell&) const = default;
+  };
+
+  static int rank(const runtime::Close&) { return 0; }
+  static int rank(const memory::Bind&) { return 1; }
+  static int rank(const memory::Clear&) { return 2; }
+  static int rank(const runtime::Forward&) { return 3; }
+
+  void execute(const memory::Bind& bind) {
+    auto& table = places_[bind.kind];
+    Place& place = table[bind.id];
+    REQUIRE(bind.generation > place.generation);
+    for (auto& [id, other] : table) {  // whoever had this memory before has lost it
+      if (other.physical == bind.physical) other.valid = false;
+    }
+    place = {bind.generation, bind.physical, true};
+  }
+
+  uint32_t physical(BlockKind kind, uint32_t id, uint32_t generation) {
+    const Place& place = places_[kind][id];
+    if (!place.valid || place.generation != generation) FAIL("a plan named a block that is not bound");
+    return place.physical;
+  }
+
+  Cell& cell(const Record& record, uint32_t position) {
+    const memory::PageId page = record.pages.at(position / page_tokens_);
+    return cells_[{physical(BlockKind::kPage, page.index, page.generation), position % page_tokens_}];
+  }
+
+  runtime::StepResult execute(const runtime::Forward& forward) {
+    REQUIRE(forward.step == last_step_ + 1);
+    last_step_ = forward.step;
+    runtime::StepResult result;
+    result.step = forward.step;
+    std::set<SequenceId> seen;
+    for (const runtime::PlanRow& row : forward.rows) {
+      REQUIRE(seen.insert(row.sequence).second);
+      result.rows.push_back(execute(row));
+    }
+    return result;
+  }
+
+  runtime::RowResult execute(const runtime::PlanRow& row) {
+    if (row.start) {
+      Record fresh{*row.start, row.start->tokens, {}, 0};
+      REQUIRE(records_.emplace(row.sequence, std::move(fresh)).second);
+    }
+    REQUIRE(records_.contains(row.sequence));
+    Record& record = records_.at(row.sequence);
+    record.pages.insert(record.pages.end(), row.new_pages.begin(), row.new_pages.end());
+    REQUIRE(row.count > 0);
+    REQUIRE(row.position == record.length);
+    REQUIRE(row.position + row.count <= record.tokens.size());
+    if (row.position >= record.start.tokens.size()) REQUIRE(row.count == 1);
+
+    uint64_t& state = states_[physical(BlockKind::kState, record.start.slot.index, record.start.slot.generation)];
+    if (row.position == 0) REQUIRE(state == 0);
+    runtime::RowResult result;
+    result.sequence = row.sequence;
+    for (uint32_t p = row.position; p < row.position + row.count; ++p) {
+      cell(record, p) = {row.sequence, record.tokens[p]};
+      state = absorb(state, record.tokens[p]);
+      if (record.start.prompt_logprobs && p + 1 < record.start.prompt_tokens) {
+        result.prompt.push_back({{record.tokens[p + 1], prompt_logprob(state)}, {}});
+      }
+    }
+    record.length = row.position + row.count;
+    bool intact = true;  // every KV row of this sequence is still what it wrote
+    for (uint32_t p = 0; p < record.length; ++p) intact = intact && cell(record, p) == Cell{row.sequence, record.tokens[p]};
+    REQUIRE(intact);
+    const auto nan = nan_at.find(row.sequence);
+    if (nan != nan_at.end() && record.length >= nan->second) {
+      result.finite = false;  // and the tokens of this row mean nothing
+      record.tokens.push_back(0);
+      return result;
+    }
+    if (row.sample) {
+      REQUIRE(record.length == record.tokens.size());
+      result.token = choose(state, record.start.sampling.seed, record.length);
+      result.token_position = record.length;
+      record.tokens.push_back(*result.token);
+      result.logprobs = runtime::PositionLogprobs{{*result.token, prompt_logprob(state)}, {}};
+    }
+    return result;
+  }
+
+  uint32_t page_tokens_;
+  uint64_t last_step_ = 0;
+  std::map<BlockKind, std::map<uint32_t, Place>> places_;
+  std::map<uint32_t, uint64_t> states_;                    // by physical slot
+  std::map<std::pair<uint32_t, uint32_t>, Cell> cells_;    // by physical page and row
+  std::map<SequenceId, Record> records_;
+};
+
+}  // namespace runtime_test
