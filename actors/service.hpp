@@ -75,6 +75,7 @@ struct ServiceMetrics {
   double gen_throughput = 0;        // tokens/s over the last seconds
   Histogram ttft_seconds, itl_seconds, e2e_seconds, queue_seconds;
   uint64_t worker_busy_ns = 0, worker_idle_ns = 0;
+  Histogram worker_gap_seconds;  // between two steps while requests run
   uint32_t open_requests = 0;
 };
 

@@ -1,0 +1,36 @@
+#include "actors/cache_manager.hpp"
+
+#include <caf/all.hpp>
+#include <utility>
+
+#include "actors/spawning.hpp"
+
+namespace actors {
+namespace {
+
+CacheAnswers answer(memory::CacheCore& core, Telemetry& telemetry, const CacheRequests& batch) {
+  CacheAnswers answers{batch.rank_group, {}};
+  answers.answers.reserve(batch.requests.size());
+  for (const auto& request : batch.requests) {
+    answers.answers.push_back(std::visit([&](const auto& value) { return core.handle(value); }, request));
+  }
+  telemetry.publish(core.counts());
+#ifndef NDEBUG
+  core.check();
+#endif
+  return answers;
+}
+
+}  // namespace
+
+CacheManagerActor::behavior_type cache_manager(CacheManagerActor::stateful_pointer<CacheManagerState> self,
+                                               std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry) {
+  name_exceptions(self);
+  self->state.core = std::move(core);
+  telemetry->publish(self->state.core->counts());
+  return {[=](Boxed<CacheRequests>& batch) {
+    return Boxed(answer(*self->state.core, *telemetry, batch.take()));
+  }};
+}
+
+}  // namespace actors

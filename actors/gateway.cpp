@@ -1,0 +1,73 @@
+#include "actors/gateway.hpp"
+
+#include <caf/all.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "actors/session.hpp"
+#include "actors/spawning.hpp"
+
+namespace actors {
+namespace {
+
+using Self = GatewayActor::stateful_pointer<GatewayState>;
+using kernels::Error;
+using kernels::ErrorCode;
+
+void open_session(Self self, FrontDesk& desk, const SessionContext* context, Boxed<Arrival> arrival) {
+  GatewayState& state = self->state;
+  const runtime::RequestId id = arrival.peek().id;
+  const SessionActor handle = self->spawn<caf::monitored>(session, *state.wiring, context);
+  state.sessions.emplace(id.value, handle);
+  state.request_of.emplace(handle.id(), id.value);
+  self->send(handle, std::move(arrival));
+  // An abort may have overtaken the arrival: the desk remembers it.
+  if (desk.cancelled(id)) {
+    self->send(handle, Boxed(EndRequest{id, {ErrorCode::kCancelled, "the request was aborted", {}}}));
+  }
+}
+
+void end_session(Self self, EndRequest end) {
+  const auto found = self->state.sessions.find(end.id.value);
+  if (found != self->state.sessions.end()) self->send(found->second, Boxed(std::move(end)));
+}
+
+void lose_engine(Self self, const EngineLost& lost) {
+  for (const auto& [id, handle] : self->state.sessions) self->send(handle, Boxed(EngineLost(lost)));
+}
+
+// The one place where a request's credit is given back.
+void session_ended(Self self, FrontDesk& desk, const caf::down_msg& down) {
+  GatewayState& state = self->state;
+  const auto found = state.request_of.find(down.source.id());
+  if (found == state.request_of.end()) return;
+  const runtime::RequestId id{found->second};
+  if (down.reason != caf::none) {  // it could not say so itself
+    std::fprintf(stderr, "session of request %llu ended: %s\n", static_cast<unsigned long long>(id.value),
+                 caf::to_string(down.reason).c_str());
+    self->send(state.wiring->scheduler, Boxed(SessionOrders{{runtime::Abort{id, ErrorCode::kInternal}}}));
+  }
+  state.sessions.erase(id.value);
+  state.request_of.erase(found);
+  desk.release(id);
+}
+
+}  // namespace
+
+GatewayActor::behavior_type gateway(Self self, FrontDesk* desk, const SessionContext* context) {
+  name_exceptions(self);
+  self->set_down_handler([=](caf::down_msg& down) { session_ended(self, *desk, down); });
+  self->set_exit_handler([=](caf::exit_msg& exit) {
+    for (const auto& [id, handle] : self->state.sessions) self->send_exit(handle, caf::exit_reason::user_shutdown);
+    for (const auto& [id, handle] : self->state.sessions) desk->release({id});
+    self->quit(std::move(exit.reason));
+  });
+  return {
+      [=](Boxed<Arrival>& arrival) { open_session(self, *desk, context, std::move(arrival)); },
+      [=](Boxed<EndRequest>& end) { end_session(self, end.take()); },
+      [=](Boxed<EngineLost>& lost) { lose_engine(self, lost.take()); },
+      [=](Boxed<GatewayWiring>& wiring) { self->state.wiring = wiring.take(); },
+  };
+}
+
+}  // namespace actors

@@ -1,0 +1,25 @@
+// Owns the sessions: spawns one per arrival, finds them for aborts, and gives a request's credit back when its session ends.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "actors/front_desk.hpp"
+#include "actors/messages.hpp"
+
+namespace actors {
+
+// Invariant: both maps name the live sessions; the desk's open requests are these and the arrivals in the mailbox.
+struct GatewayState {
+  GatewayState() = default;
+  static inline const char* name = "gateway";
+  std::optional<GatewayWiring> wiring;
+  std::unordered_map<uint64_t, SessionActor> sessions;     // by request
+  std::unordered_map<caf::actor_id, uint64_t> request_of;  // by session
+};
+
+GatewayActor::behavior_type gateway(GatewayActor::stateful_pointer<GatewayState> self, FrontDesk* desk,
+                                    const SessionContext* context);
+
+}  // namespace actors

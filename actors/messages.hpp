@@ -1,0 +1,82 @@
+// Every message between actors and every actor's interface. A payload is a plain struct in a single-owner box; whatever
+// concerns plans names its rank group, so that a second group is a second scheduler beside the first.
+#pragma once
+
+#include <caf/atom.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/type_id.hpp>
+#include <caf/typed_actor.hpp>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "actors/boxed.hpp"
+#include "actors/engine_host.hpp"
+#include "actors/scheduler_feed.hpp"
+#include "actors/session_core.hpp"
+
+CAF_BEGIN_TYPE_ID_BLOCK(sluice, caf::first_custom_type_id)
+CAF_ADD_ATOM(sluice, actors, tick_atom, "tick")
+CAF_END_TYPE_ID_BLOCK(sluice)
+
+namespace actors {
+
+struct Arrival {  // net thread -> gateway -> session
+  runtime::RequestId id;
+  uint64_t arrival_ns = 0;
+  runtime::GenerateRequest request;
+  Sink sink;
+};
+
+struct EndRequest {  // net thread -> gateway -> session
+  runtime::RequestId id;
+  kernels::Error error;
+};
+
+struct EngineLost {  // supervisor -> gateway -> every session
+  kernels::Error error;
+};
+
+using SessionActor = caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EncodeOutcome>>,
+                                      caf::reacts_to<Boxed<SessionBatch>>, caf::reacts_to<Boxed<EndRequest>>,
+                                      caf::reacts_to<Boxed<EngineLost>>>;
+
+using TextWorkerActor = caf::typed_actor<caf::replies_to<Boxed<EncodeJob>>::with<Boxed<EncodeOutcome>>>;
+
+struct CacheRequests {  // scheduler -> cache manager, in order
+  uint32_t rank_group = 0;
+  std::vector<memory::CacheRequest> requests;
+};
+struct CacheAnswers {  // cache manager -> scheduler: one answer per request, one FIFO
+  uint32_t rank_group = 0;
+  std::vector<memory::CacheAnswer> answers;
+};
+using CacheManagerActor = caf::typed_actor<caf::replies_to<Boxed<CacheRequests>>::with<Boxed<CacheAnswers>>>;
+
+using WorkerActor = caf::typed_actor<caf::replies_to<Boxed<runtime::StepPlan>>::with<Boxed<StepOutcome>>>;
+
+struct SubmitOrder {  // session -> scheduler
+  runtime::Submit submit;
+  uint64_t arrival_ns = 0;
+  SessionActor session;
+};
+struct SessionOrders {  // session (or the gateway for a dead one) -> scheduler
+  std::vector<runtime::SchedulerEvent> events;
+};
+using SchedulerActor = caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
+                                        caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
+                                        caf::reacts_to<tick_atom>>;
+
+struct GatewayWiring {  // supervisor -> gateway, once the engine is ready
+  TextWorkerActor text_worker;
+  SchedulerActor scheduler;
+};
+using GatewayActor = caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EndRequest>>,
+                                      caf::reacts_to<Boxed<EngineLost>>, caf::reacts_to<Boxed<GatewayWiring>>>;
+
+struct WorkerLoaded {  // worker -> supervisor
+  EngineFacts facts;
+};
+using SupervisorActor = caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>>;
+
+}  // namespace actors

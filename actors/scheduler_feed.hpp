@@ -1,0 +1,70 @@
+// Feeds the scheduler core and sorts what it returns by receiver: plans to the worker, requests to the cache manager, one
+// batch per session. All the scheduler actor does besides sending.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/cancel_board.hpp"
+#include "actors/clock.hpp"
+#include "actors/telemetry.hpp"
+#include "runtime/scheduler.hpp"
+
+namespace actors {
+
+struct SessionBatch {  // everything one event brought for one request, in order
+  runtime::RequestId request;
+  std::vector<runtime::SessionEvent> events;
+  bool last = false;  // every sequence of the request has finished
+};
+
+// In sending order: a plan first, so that the worker never waits for the rest.
+struct SchedulerOutbox {
+  std::vector<runtime::StepPlan> plans;
+  std::vector<memory::CacheRequest> cache;
+  std::vector<SessionBatch> sessions;
+};
+
+struct FeedContext {  // outlives the feed
+  uint32_t rank_group = 0;
+  Clock clock;
+  Telemetry* telemetry = nullptr;
+  CancelBoard* cancellations = nullptr;
+};
+
+// Invariant: waiting_ and open_ hold exactly the requests that have unfinished sequences.
+class SchedulerFeed {
+ public:
+  SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext context);
+
+  SchedulerOutbox submit(runtime::Submit submit, uint64_t arrival_ns);
+  SchedulerOutbox orders(std::vector<runtime::SchedulerEvent> events);  // from sessions: abort, stop
+  SchedulerOutbox answers(std::vector<memory::CacheAnswer> answers);
+  SchedulerOutbox result(runtime::StepResult result);
+  SchedulerOutbox tick();
+
+  std::optional<uint64_t> next_deadline_us() const { return core_.next_deadline_us(); }
+  size_t open_count() const { return open_.size(); }
+  bool idle() const { return core_.idle(); }
+
+ private:
+  struct Open {
+    size_t unfinished = 0;    // sequences
+    uint64_t arrival_ns = 0;  // 0 once scheduled
+  };
+  void feed(runtime::SchedulerEvent event);
+  SchedulerOutbox sort();
+  void sort_plan(runtime::StepPlan& plan, SchedulerOutbox& outbox);
+  void sort_event(runtime::SessionEvent& event, SchedulerOutbox& outbox);
+
+  runtime::Scheduler core_;
+  FeedContext context_;
+  std::unordered_map<uint64_t, Open> open_;         // by request
+  std::unordered_map<uint64_t, size_t> batch_of_;   // request -> index in the outbox being filled
+  std::vector<runtime::SchedulerOutput> outputs_;   // reused
+  bool worked_ = false;  // since the last step there was always work
+};
+
+}  // namespace actors

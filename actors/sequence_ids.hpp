@@ -1,0 +1,21 @@
+// A sequence's id names its request and its choice, so that no actor needs a table to find them.
+#pragma once
+
+#include <cstdint>
+
+#include "memory/ids.hpp"
+#include "runtime/request.hpp"
+
+namespace actors {
+
+inline constexpr uint32_t kChoicesMax = 1024;  // sequences of one request: prompts * n
+
+inline memory::SequenceId sequence_of(runtime::RequestId request, uint32_t choice) {
+  return {request.value << 16 | choice};
+}
+inline runtime::RequestId request_of(memory::SequenceId sequence) { return {sequence.value >> 16}; }
+inline uint32_t choice_of(memory::SequenceId sequence) {
+  return static_cast<uint32_t>(sequence.value & 0xffff);
+}
+
+}  // namespace actors

@@ -1,0 +1,129 @@
+#include "actors/system.hpp"
+
+#include <caf/all.hpp>
+#include <utility>
+
+#include "actors/gateway.hpp"
+#include "actors/supervisor.hpp"
+#include "actors/system_impl.hpp"
+#include "runtime/trace.hpp"
+
+namespace actors {
+namespace {
+
+using kernels::Error;
+using kernels::ErrorCode;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kAbortWait{5000};  // an abort needs a few messages, and at most the steps under way
+
+const Error kShutdown{ErrorCode::kUnavailable, "the server is shutting down", {}};
+
+}  // namespace
+
+System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
+    : options(std::move(settings)),
+      desk(config.max_running_requests + config.max_queue),
+      telemetry(options.clock),
+      context{nullptr, options.clock, &telemetry, &cancellations} {
+  // Sharing: with stealing a message waits in its sender's own queue until that one yields.
+  caf_config.set("scheduler.policy", options.own_thread_only ? caf::atom("testing") : caf::atom("sharing"));
+  caf_config.set("scheduler.max-threads", static_cast<size_t>(options.pool_threads));
+  actors = std::make_unique<caf::actor_system>(caf_config);
+  if (options.own_thread_only) lab_ = dynamic_cast<caf::scheduler::test_coordinator*>(&actors->scheduler());
+  gateway = actors->spawn(actors::gateway, &desk, static_cast<const SessionContext*>(&context));
+  SupervisorStart start;
+  start.config = config;
+  start.factory = options.factory ? options.factory : model_factory(config);
+  start.spawning.own_threads = !options.own_thread_only;
+  start.gateway = gateway;
+  start.desk = &desk;
+  start.context = &context;
+  supervisor = actors->spawn(actors::supervisor, std::move(start));
+}
+
+// Top-down: refuse, end the requests, then the supervisor takes down the actors, and ~actor_system waits for them.
+System::Impl::~Impl() {
+  desk.close();
+  end_all(kShutdown);
+  wait_empty(kAbortWait);
+  caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+  run_lab();
+  gateway = GatewayActor();
+  supervisor = SupervisorActor();
+}
+
+void System::Impl::end(runtime::RequestId request, const Error& error) {
+  if (!desk.cancel(request)) return;
+  cancellations.post(request, error.code);
+  caf::anon_send(gateway, Boxed(EndRequest{request, error}));
+}
+
+void System::Impl::end_all(const Error& error) {
+  for (const auto request : desk.matching("")) end(request, error);
+}
+
+void System::Impl::run_lab() {
+  while (lab_ != nullptr && lab_->has_job()) lab_->run_once();
+}
+
+bool System::Impl::wait_empty(milliseconds timeout) {
+  run_lab();
+  return desk.wait_empty(lab_ != nullptr ? milliseconds{0} : timeout);
+}
+
+System::System(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+System::~System() = default;
+
+std::unique_ptr<System> System::start(const runtime::EngineConfig& config, SystemOptions options) {
+  check_config(config);
+  return std::unique_ptr<System>(new System(std::make_unique<Impl>(config, std::move(options))));
+}
+
+void System::wait_ready() const {
+  impl_->run_lab();
+  impl_->desk.wait_ready();
+}
+
+bool System::drain(milliseconds timeout) {
+  impl_->desk.close();
+  if (impl_->wait_empty(timeout)) return true;
+  impl_->end_all(kShutdown);
+  impl_->wait_empty(kAbortWait);
+  return false;
+}
+
+bool System::ready() const { return impl_->desk.ready(); }
+ServiceInfo System::info() const { return impl_->desk.info(); }
+std::shared_ptr<const runtime::Tokenizer> System::tokenizer() const { return impl_->desk.tokenizer(); }
+
+kernels::Result<runtime::RequestId> System::submit(runtime::GenerateRequest request, Sink sink) {
+  const auto id = impl_->desk.admit(request.rid);
+  if (!id) return id.error();
+  runtime::trace_hop(*id, "gateway.submit");
+  Arrival arrival{*id, impl_->options.clock(), std::move(request), std::move(sink)};
+  caf::anon_send(impl_->gateway, Boxed(std::move(arrival)));
+  return *id;
+}
+
+void System::abort(runtime::RequestId request) {
+  impl_->end(request, {ErrorCode::kCancelled, "the request was aborted", {}});
+}
+
+uint32_t System::abort_by_rid(const std::string& rid) {
+  const auto found = impl_->desk.matching(rid);
+  for (const auto request : found) abort(request);
+  return static_cast<uint32_t>(found.size());
+}
+
+ServiceMetrics System::metrics() {
+  ServiceMetrics metrics = impl_->telemetry.snapshot();
+  metrics.open_requests = impl_->desk.open_count();
+  metrics.rejected_total = impl_->desk.rejected_total();
+  return metrics;
+}
+
+// There is no prefix cache to flush yet; the answer already tells whether one could be.
+bool System::flush_cache() { return impl_->desk.open_count() == 0; }
+
+}  // namespace actors

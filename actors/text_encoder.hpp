@@ -1,0 +1,44 @@
+// Turns prompts into token ids and refuses what the model cannot take: the last place where a request is only text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/result.hpp"
+#include "runtime/request.hpp"
+#include "runtime/tokenizer.hpp"
+
+namespace actors {
+
+struct TextLimits {
+  uint32_t vocab_size = 0;
+  uint32_t context_length = 0;               // prompt + output tokens of one sequence
+  std::vector<runtime::TokenId> end_ids;     // the model's own
+};
+
+struct EncodedPrompts {
+  std::vector<std::vector<runtime::TokenId>> prompts;
+  std::vector<uint32_t> max_tokens;  // per prompt: as asked, or to the end of the context
+};
+
+class TextEncoder {
+ public:
+  // No tokenizer: only prompts of token ids can be served.
+  TextEncoder(std::shared_ptr<const runtime::Tokenizer> tokenizer, TextLimits limits);
+
+  // Also completes request.sampling.stop_ids with the model's end ids. Errors name the field.
+  kernels::Result<EncodedPrompts> encode(runtime::GenerateRequest& request) const;
+
+ private:
+  using Ids = std::vector<runtime::TokenId>;
+  kernels::Result<Ids> encode_prompt(const runtime::Prompt& prompt, const char* field) const;
+  kernels::Result<void> check_ids(const Ids& ids, const char* field) const;
+  kernels::Result<void> check_sampling(const runtime::SamplingParams& sampling) const;
+  kernels::Result<uint32_t> output_limit(const Ids& ids, const runtime::GenerateRequest& request) const;
+
+  std::shared_ptr<const runtime::Tokenizer> tokenizer_;
+  TextLimits limits_;
+};
+
+}  // namespace actors

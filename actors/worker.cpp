@@ -1,0 +1,34 @@
+#include "actors/worker.hpp"
+
+#include <caf/all.hpp>
+#include <utility>
+
+#include "actors/spawning.hpp"
+
+namespace actors {
+namespace {
+
+using Self = WorkerActor::stateful_pointer<WorkerState>;
+
+StepOutcome run(Self self, const runtime::StepPlan& plan) {
+  StepOutcome outcome = self->state.host->run(plan);
+  if (outcome.failure) self->quit(failure(*outcome.failure));
+  return outcome;
+}
+
+}  // namespace
+
+WorkerActor::behavior_type worker(Self self, runtime::EngineConfig config, ModelFactory factory,
+                                  SupervisorActor supervisor) {
+  name_exceptions(self);
+  try {
+    self->state.host = std::make_unique<EngineHost>(config, factory);
+  } catch (const std::exception& error) {
+    self->quit(failure(error.what()));
+    return WorkerActor::behavior_type::make_empty_behavior();
+  }
+  self->send(supervisor, Boxed(WorkerLoaded{self->state.host->take_facts()}));
+  return {[=](Boxed<runtime::StepPlan>& plan) { return Boxed(run(self, plan.take())); }};
+}
+
+}  // namespace actors

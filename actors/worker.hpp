@@ -1,0 +1,20 @@
+// The worker actor: the one thread that touches a rank's memory. Everything it owns is born and dies on that thread.
+#pragma once
+
+#include <memory>
+
+#include "actors/messages.hpp"
+
+namespace actors {
+
+struct WorkerState {
+  WorkerState() = default;
+  static inline const char* name = "worker";
+  std::unique_ptr<EngineHost> host;
+};
+
+// Loads the model, reports to the supervisor, then runs plans. Ends with the reason if either fails.
+WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self, runtime::EngineConfig config,
+                                  ModelFactory factory, SupervisorActor supervisor);
+
+}  // namespace actors
