@@ -68,9 +68,9 @@ struct Scheduler::Impl {
   void end_admission(Sequence& sequence);
 
   // ---- what follows every event ----
-  void admit();
   void send_plans();
   void grow();
+  void admit();
 
   Sequence* find(SequenceId id) {
     const auto found = sequences.find(id);
@@ -100,9 +100,9 @@ struct Scheduler::Impl {
 void Scheduler::Impl::handle(SchedulerEvent&& event, uint64_t now_us) {
   std::visit([&](auto& value) { on(std::move(value)); }, event);
   expire(now_us);
-  admit();
   send_plans();
-  grow();
+  grow();  // before admit(): a sequence just retracted must not ask ahead of the one it made room for
+  admit();
 }
 
 void Scheduler::Impl::on(Submit&& event) {
@@ -298,14 +298,6 @@ void Scheduler::Impl::end_admission(Sequence& sequence) {
   send(memory::CacheRequest{admission.release(sequence)});
 }
 
-void Scheduler::Impl::admit() {
-  while (!queue.empty() && admission.may_reserve(queue.front(), running)) {
-    Sequence& head = queue.front();
-    queue.erase(head);
-    send(memory::CacheRequest{admission.reserve_first(head)});
-  }
-}
-
 void Scheduler::Impl::send_plans() {
   while (in_flight.size() < config.plans_in_flight) {
     PlannedStep planned;
@@ -328,6 +320,14 @@ void Scheduler::Impl::send_plans() {
 void Scheduler::Impl::grow() {
   for (Sequence* sequence : running) {
     if (auto reserve = admission.reserve_growth(*sequence)) send(memory::CacheRequest{*reserve});
+  }
+}
+
+void Scheduler::Impl::admit() {
+  while (!queue.empty() && admission.may_reserve(queue.front(), running)) {
+    Sequence& head = queue.front();
+    queue.erase(head);
+    send(memory::CacheRequest{admission.reserve_first(head)});
   }
 }
 

@@ -1,4 +1,5 @@
 // Abort, stop and deadline in every phase of a sequence's life, and retraction under pressure.
+#include "runtime/retraction.hpp"
 #include "scheduler_world.hpp"
 
 namespace {
@@ -156,6 +157,38 @@ TEST_CASE("retraction takes the lowest priority, and never the first", "[runtime
   CHECK(order.back() == low);
   CHECK(world.scheduler.stats().retracted_total > 0);
   for (const SequenceId id : {first, low, high}) CHECK(same_as_alone(world, id));
+}
+
+TEST_CASE("the victim has the lowest priority, then the fewest output tokens, then the latest arrival", "[runtime][scheduler]") {
+  std::vector<runtime::Sequence> all(5);
+  auto make = [&](size_t i, int32_t priority, uint64_t arrival, size_t output) {
+    all[i].priority = priority;
+    all[i].arrival = arrival;
+    all[i].prompt_tokens = 2;
+    all[i].tokens.resize(2 + output);
+    return &all[i];
+  };
+  runtime::Sequence* first = make(0, 0, 1, 0);  // the fewest of all, but the first never yields
+  runtime::Sequence* fewest = make(1, 0, 2, 3);
+  runtime::Sequence* latest = make(2, 0, 3, 3);
+  runtime::Sequence* more = make(3, 0, 4, 4);
+  runtime::Sequence* low = make(4, -1, 5, 9);
+  using Running = std::vector<runtime::Sequence*>;
+  CHECK(runtime::choose_victim(Running{first, fewest, latest, more, low}) == low);
+  CHECK(runtime::choose_victim(Running{first, fewest, latest, more}) == latest);
+  CHECK(runtime::choose_victim(Running{first, fewest, more}) == fewest);
+  CHECK(runtime::choose_victim(Running{first}) == nullptr);
+  CHECK(runtime::choose_victim(Running{}) == nullptr);
+}
+
+TEST_CASE("a retracted sequence does not take back the room it gave", "[runtime][scheduler]") {
+  World world(settings(3, 24, 1, 8));
+  std::vector<SequenceId> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(world.submit_one({1, static_cast<TokenId>(i)}, 20));
+  world.drain(400);
+  CHECK(world.scheduler.stats().retracted_total > 0);
+  CHECK(world.scheduler.stats().retracted_total < 10);
+  for (const SequenceId id : ids) CHECK(same_as_alone(world, id));
 }
 
 TEST_CASE("prompt log-probabilities come once though the sequence is retracted while it reads its prompt", "[runtime][scheduler]") {
