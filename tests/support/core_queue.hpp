@@ -1,0 +1,116 @@
+// Scheduler, cache manager and worker cores joined by message queues, without actors: each pair's
+// messages stay in order (as CAF keeps them per sender), and which queue is served next is a seeded
+// choice that the actors' threads could also have made.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <random>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "memory/cache_core.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/scheduler.hpp"
+
+namespace support {
+
+class CoreQueue {
+ public:
+  using SessionSink = std::function<void(const runtime::SessionEvent&)>;
+
+  CoreQueue(const runtime::SchedulerConfig& config, memory::CacheCore& cache,
+            runtime::Engine& engine, uint64_t seed, SessionSink sink)
+      : scheduler_(config), cache_(cache), engine_(engine), rng_(seed), sink_(std::move(sink)) {
+    for (uint32_t& weight : weights_)
+      weight = 1u << (rng_() % 6);  // a slow worker, a slow cache manager, ...
+  }
+
+  // From the gateway and the sessions; they queue up like everything else. The sink may call these.
+  void send(runtime::SchedulerEvent event) { events_.push_back(std::move(event)); }
+
+  // Serves one message. False: nothing is waiting anywhere.
+  bool step() {
+    const std::array<bool, kQueues> waiting{!events_.empty(), !requests_.empty(), !answers_.empty(),
+                                            !plans_.empty(), !results_.empty()};
+    uint32_t total = 0;
+    for (size_t i = 0; i < kQueues; ++i) total += waiting[i] ? weights_[i] : 0;
+    if (total == 0) return false;
+    auto drawn = static_cast<uint32_t>(rng_() % total);
+    for (size_t i = 0; i < kQueues; ++i) {
+      const uint32_t weight = waiting[i] ? weights_[i] : 0;
+      if (drawn < weight) {
+        serve(i);
+        return true;
+      }
+      drawn -= weight;
+    }
+    return false;
+  }
+
+  void advance_us(uint64_t elapsed_us) { now_us_ += elapsed_us; }
+  uint64_t now_us() const { return now_us_; }
+  const runtime::Scheduler& scheduler() const { return scheduler_; }
+
+ private:
+  static constexpr size_t kQueues = 5;
+
+  void serve(size_t queue) {
+    switch (queue) {
+      case 0:
+        return schedule(pop(events_));
+      case 1:
+        return answer(pop(requests_));
+      case 2:
+        return schedule(pop(answers_));
+      case 3:
+        if (auto result = engine_.run(pop(plans_))) results_.push_back(std::move(*result));
+        return;
+      default:
+        return schedule(pop(results_));
+    }
+  }
+
+  void answer(const memory::CacheRequest& request) {
+    answers_.push_back(
+        std::visit([this](const auto& typed) { return cache_.handle(typed); }, request));
+    cache_.check();
+  }
+
+  void schedule(runtime::SchedulerEvent event) {
+    std::vector<runtime::SchedulerOutput> outputs;
+    scheduler_.handle(std::move(event), ++now_us_, outputs);
+    scheduler_.check();
+    for (runtime::SchedulerOutput& output : outputs) {
+      if (auto* request = std::get_if<memory::CacheRequest>(&output))
+        requests_.push_back(std::move(*request));
+      if (auto* plan = std::get_if<runtime::StepPlan>(&output)) plans_.push_back(std::move(*plan));
+      if (auto* event_out = std::get_if<runtime::SessionEvent>(&output)) sink_(*event_out);
+    }
+  }
+
+  template <class Message>
+  static Message pop(std::deque<Message>& queue) {
+    Message message = std::move(queue.front());
+    queue.pop_front();
+    return message;
+  }
+
+  runtime::Scheduler scheduler_;
+  memory::CacheCore& cache_;
+  runtime::Engine& engine_;
+  std::mt19937_64 rng_;
+  SessionSink sink_;
+  std::array<uint32_t, kQueues> weights_{};
+  uint64_t now_us_ = 0;
+  std::deque<runtime::SchedulerEvent> events_;  // gateway and sessions -> scheduler
+  std::deque<memory::CacheRequest> requests_;   // scheduler -> cache manager
+  std::deque<memory::CacheAnswer> answers_;     // cache manager -> scheduler
+  std::deque<runtime::StepPlan> plans_;         // scheduler -> worker
+  std::deque<runtime::StepResult> results_;     // worker -> scheduler
+};
+
+}  // namespace support
