@@ -26,6 +26,8 @@ constexpr uint32_t kMaxHeadWidth = 4096;    // K3: 128
 constexpr uint32_t kMaxExperts = 1u << 16;  // K3: 896
 constexpr uint32_t kMaxConv = 64;           // K3: 4
 constexpr uint32_t kMaxPositions = 1u << 30;
+constexpr uint32_t kMaxTopK = 64;           // the kernels' limits; K3: 16 experts per token,
+constexpr uint32_t kMaxBankRows = 63;       // and 8 bank rows
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -93,7 +95,7 @@ FfnConfig read_ffn(const ConfigReader& text, uint32_t layer_count) {
   ffn.moe_every = text.size_or("moe_layer_freq", 1, 1, kMaxLayers);
   if (ffn.first_dense > 0 || ffn.moe_every > 1) ffn.dense_width = text.size("intermediate_size", 1, kMaxWidth);
   ffn.experts = text.size("num_experts", 1, kMaxExperts);
-  ffn.top_k = text.size("num_experts_per_token", 1, ffn.experts);
+  ffn.top_k = text.size("num_experts_per_token", 1, std::min(ffn.experts, kMaxTopK));
   ffn.shared_experts = text.size_or("num_shared_experts", 0, 0, 1024);
   ffn.expert_width = text.size("moe_intermediate_size", 1, kMaxWidth);
   ffn.latent = text.size_or("routed_expert_hidden_size", 0, 1, kMaxWidth);
@@ -176,7 +178,7 @@ ModelConfig ModelConfig::parse(std::string_view json_text, const std::string& so
   config.kda = read_kda(linear);
   config.mla = read_mla(text);
   config.ffn = read_ffn(text, layer_count);
-  config.residual_block = text.size_or("attn_res_block_size", 0, 1, kMaxLayers);
+  config.residual_block = text.size_or("attn_res_block_size", 0, (layer_count + kMaxBankRows - 1) / kMaxBankRows, kMaxLayers);
   check_quantization(text);
   check_quantization(top);
 
