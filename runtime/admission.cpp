@@ -22,26 +22,31 @@ std::optional<kernels::Error> Admission::refuse(const NewSequence& sequence) con
   using std::to_string;
   const uint64_t prompt = sequence.prompt.size();
   const uint64_t context = config_.context_length;
-  if (prompt == 0) return kernels::invalid("the prompt is empty: it needs at least one token", "prompt");
+  if (prompt == 0)
+    return kernels::invalid("the prompt is empty: it needs at least one token", "prompt");
   if (prompt > context || (prompt == context && sequence.max_tokens > 0)) {
-    return kernels::invalid("prompt of " + to_string(prompt) + " tokens leaves no room for output in the context length of " +
+    return kernels::invalid("prompt of " + to_string(prompt) +
+                                " tokens leaves no room for output in the context length of " +
                                 to_string(context) + " tokens",
                             "prompt");
   }
   if (prompt + sequence.max_tokens > context) {
-    return kernels::invalid("prompt of " + to_string(prompt) + " tokens plus max_tokens " + to_string(sequence.max_tokens) +
-                                " exceeds the context length of " + to_string(context) + " tokens",
+    return kernels::invalid("prompt of " + to_string(prompt) + " tokens plus max_tokens " +
+                                to_string(sequence.max_tokens) + " exceeds the context length of " +
+                                to_string(context) + " tokens",
                             "max_tokens");
   }
   const uint64_t positions = prompt + std::max(sequence.max_tokens, 1u) - 1;
   const uint32_t pages = pages_for(positions);
   if (pages > config_.capacity.pages.total) {
-    return kernels::invalid("prompt of " + to_string(prompt) + " tokens plus max_tokens " + to_string(sequence.max_tokens) +
-                                " needs " + to_string(pages) + " KV pages, the pool holds " +
+    return kernels::invalid("prompt of " + to_string(prompt) + " tokens plus max_tokens " +
+                                to_string(sequence.max_tokens) + " needs " + to_string(pages) +
+                                " KV pages, the pool holds " +
                                 to_string(config_.capacity.pages.total),
                             "max_tokens");
   }
-  if (slot_limit_ == 0) return kernels::invalid("a sequence needs a state slot, the pool holds none");
+  if (slot_limit_ == 0)
+    return kernels::invalid("a sequence needs a state slot, the pool holds none");
   return std::nullopt;
 }
 
@@ -81,7 +86,8 @@ memory::Reserve Admission::reserve_first(Sequence& sequence) {
 std::optional<memory::Reserve> Admission::reserve_growth(Sequence& sequence) {
   VERIFY(sequence.phase == Sequence::Phase::kRunning);
   if (sequence.ticket != 0) return std::nullopt;
-  const uint64_t ahead = std::max(sequence.now.consumed, sequence.now.start_tokens) + uint64_t{config_.plans_in_flight};
+  const uint64_t ahead = std::max(sequence.now.consumed, sequence.now.start_tokens) +
+                         uint64_t{config_.plans_in_flight};
   const uint32_t wanted = pages_for(std::min<uint64_t>(ahead, sequence.limit_positions()));
   if (wanted <= sequence.now.pages) return std::nullopt;
   return ask(sequence, 0, wanted - sequence.now.pages);
@@ -126,8 +132,8 @@ memory::Release Admission::release(Sequence& sequence) {
   claimed_pages_ -= sequence.now.pages + sequence.asked_pages;
   ++releases_;
   blocked_ = false;
-  // A Grant that is still on its way carries an old ticket and is dropped: this Release reaches the cache manager behind
-  // the Reserve, and gives back what that one took.
+  // A Grant that is still on its way carries an old ticket and is dropped: this Release reaches the
+  // cache manager behind the Reserve, and gives back what that one took.
   sequence.ticket = 0;
   sequence.asked_pages = 0;
   sequence.now = {};

@@ -10,7 +10,8 @@ namespace {
 
 // Those that waited longest for a row come first; unique, so every run picks the same.
 bool waited_longer(const Sequence* a, const Sequence* b) {
-  return a->now.last_step != b->now.last_step ? a->now.last_step < b->now.last_step : goes_before(*a, *b);
+  return a->now.last_step != b->now.last_step ? a->now.last_step < b->now.last_step
+                                              : goes_before(*a, *b);
 }
 
 void move_closes(std::vector<SequenceId>& closes, StepPlan& plan) {
@@ -34,12 +35,16 @@ void PlanBuilder::pick_rows(std::span<Sequence* const> running) {
     const Sequence::Admission& now = sequence->now;
     if (sequence->prefilling()) {
       prefill_waits = true;
-    } else if (now.consumed < sequence->limit_positions() && now.consumed < uint64_t{now.pages} * page_tokens_) {
-      decoding_.push_back(sequence);  // else: all its tokens are planned, or it sits out until its next page is granted
+    } else if (now.consumed < sequence->limit_positions() &&
+               now.consumed < uint64_t{now.pages} * page_tokens_) {
+      decoding_.push_back(sequence);  // else: all its tokens are planned, or it sits out until its
+                                      // next page is granted
     }
   }
-  // More decode rows than a step holds: they take turns, and leave one token row so that prefill moves on.
-  const uint32_t decode_budget = prefill_waits && chunk_tokens_ > 1 ? chunk_tokens_ - 1 : chunk_tokens_;
+  // More decode rows than a step holds: they take turns, and leave one token row so that prefill
+  // moves on.
+  const uint32_t decode_budget =
+      prefill_waits && chunk_tokens_ > 1 ? chunk_tokens_ - 1 : chunk_tokens_;
   if (decoding_.size() > decode_budget) {
     std::sort(decoding_.begin(), decoding_.end(), waited_longer);
     decoding_.resize(decode_budget);
@@ -79,8 +84,8 @@ PlanRow PlanBuilder::make_row(Sequence& sequence, uint32_t count, StepPlan& plan
   return row;
 }
 
-std::optional<StepPlan> PlanBuilder::build(std::span<Sequence* const> running, std::vector<SequenceId>& closes,
-                                           PlannedStep& planned) {
+std::optional<StepPlan> PlanBuilder::build(std::span<Sequence* const> running,
+                                           std::vector<SequenceId>& closes, PlannedStep& planned) {
   pick_rows(running);
   if (picks_.empty()) return std::nullopt;
   StepPlan plan;
@@ -96,7 +101,8 @@ std::optional<StepPlan> PlanBuilder::build(std::span<Sequence* const> running, s
   planned.rows.clear();
   for (const Pick& pick : picks_) {
     const PlanRow& row = forward.rows.emplace_back(make_row(*pick.sequence, pick.count, plan));
-    planned.rows.push_back({row.sequence, pick.sequence->epoch, row.position, row.count, row.sample});
+    planned.rows.push_back(
+        {row.sequence, pick.sequence->epoch, row.position, row.count, row.sample});
   }
   for (const memory::Clear& clear : clears_) plan.commands.emplace_back(clear);
   plan.commands.emplace_back(std::move(forward));

@@ -1,4 +1,5 @@
-// Builds the next step plan from the running sequences: decode rows first, then prefill chunks up to chunk_tokens token rows.
+// Builds the next step plan from the running sequences: decode rows first, then prefill chunks up
+// to chunk_tokens token rows.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,17 @@ struct PlannedStep {
   std::vector<Row> rows;  // in plan order
 };
 
-// Invariant: a block is named only behind its Bind, in the same plan or an earlier one; a sequence has at most one row in a plan.
+// Invariant: a block is named only behind its Bind, in the same plan or an earlier one; a sequence
+// has at most one row in a plan.
 class PlanBuilder {
  public:
   explicit PlanBuilder(const SchedulerConfig& config);
 
-  // Commands in order: Close, Bind*, Clear*, Forward. Empty when nothing can run now; then `closes` and the sequences are as
-  // before. `running` is in the order of goes_before(). Advances the sequences, empties `closes`, fills `planned`.
-  std::optional<StepPlan> build(std::span<Sequence* const> running, std::vector<SequenceId>& closes, PlannedStep& planned);
+  // Commands in order: Close, Bind*, Clear*, Forward. Empty when nothing can run now; then `closes`
+  // and the sequences are as before. `running` is in the order of goes_before(). Advances the
+  // sequences, empties `closes`, fills `planned`.
+  std::optional<StepPlan> build(std::span<Sequence* const> running, std::vector<SequenceId>& closes,
+                                PlannedStep& planned);
 
   // A plan without a Forward.
   static StepPlan close_only(std::vector<SequenceId>& closes);

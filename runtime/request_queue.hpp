@@ -1,5 +1,5 @@
-// Sequences that wait for admission. The order is that of goes_before(); a retracted sequence keeps its arrival and so
-// returns to the front of its priority.
+// Sequences that wait for admission. The order is that of goes_before(); a retracted sequence keeps
+// its arrival and so returns to the front of its priority.
 #pragma once
 
 #include <cstddef>

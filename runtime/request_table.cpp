@@ -4,9 +4,11 @@
 
 namespace runtime {
 
-void RequestTable::open(RequestId request, std::vector<SequenceId> sequences, uint64_t deadline_us) {
+void RequestTable::open(RequestId request, std::vector<SequenceId> sequences,
+                        uint64_t deadline_us) {
   VERIFY(!sequences.empty());
-  const bool is_new = entries_.try_emplace(request.value, Entry{std::move(sequences), deadline_us}).second;
+  const bool is_new =
+      entries_.try_emplace(request.value, Entry{std::move(sequences), deadline_us}).second;
   VERIFY(is_new);
   if (deadline_us != 0) deadlines_.insert({deadline_us, request.value});
 }

@@ -16,7 +16,8 @@ namespace runtime {
 // Invariant: a request is in the table while at least one of its sequences has not ended.
 class RequestTable {
  public:
-  void open(RequestId request, std::vector<SequenceId> sequences, uint64_t deadline_us);  // deadline 0 = none
+  void open(RequestId request, std::vector<SequenceId> sequences,
+            uint64_t deadline_us);  // deadline 0 = none
   void ended(RequestId request, SequenceId sequence);
   std::vector<SequenceId> sequences_of(RequestId request) const;  // empty for an unknown request
   bool contains(RequestId request) const { return entries_.contains(request.value); }

@@ -7,9 +7,9 @@
 
 namespace runtime {
 
-// Lowest priority first, then fewest output tokens (the least work lost), then latest arrival. `running` is in the order of
-// goes_before(); its first never yields, so it always comes to its end and no set of sequences can retract each other for
-// ever. nullptr: nobody but the first runs.
+// Lowest priority first, then fewest output tokens (the least work lost), then latest arrival.
+// `running` is in the order of goes_before(); its first never yields, so it always comes to its end
+// and no set of sequences can retract each other for ever. nullptr: nobody but the first runs.
 Sequence* choose_victim(std::span<Sequence* const> running);
 
 }  // namespace runtime

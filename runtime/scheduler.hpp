@@ -1,9 +1,11 @@
-// The scheduler core: which sequence runs what in the next step. Plain and deterministic: events in, outputs out; no thread,
-// no I/O, and time only as the `now_us` of an event. The scheduler actor feeds it and sends what it returns.
+// The scheduler core: which sequence runs what in the next step. Plain and deterministic: events
+// in, outputs out; no thread, no I/O, and time only as the `now_us` of an event. The scheduler
+// actor feeds it and sends what it returns.
 //
-// One step ahead: up to two plans with a Forward are under way, so plan N+1 is built before N's results are known. A row's
-// input is then "the last sampled token". A sequence that ended in N may have a ghost row in N+1: its result is dropped here, its
-// blocks are released only after that plan was sent (mailbox order makes reuse safe), and nothing of it outlives the sequence.
+// One step ahead: up to two plans with a Forward are under way, so plan N+1 is built before N's
+// results are known. A row's input is then "the last sampled token". A sequence that ended in N may
+// have a ghost row in N+1: its result is dropped here, its blocks are released only after that plan
+// was sent (mailbox order makes reuse safe), and nothing of it outlives the sequence.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +24,17 @@ namespace runtime {
 struct SchedulerConfig {
   uint32_t context_length = 4096;  // prompt + output tokens of one sequence
   uint32_t page_tokens = 64;
-  uint32_t max_running = 64;       // sequences that hold a working slot
-  uint32_t chunk_tokens = 512;     // token rows of one step, decode rows included; >= grid (64) in production
+  uint32_t max_running = 64;  // sequences that hold a working slot
+  // Token rows of one step, decode rows included; >= grid (64) in production.
+  uint32_t chunk_tokens = 512;
   uint32_t plans_in_flight = 2;
-  memory::PoolCounts capacity;     // to refuse at once what can never fit
+  memory::PoolCounts capacity;         // to refuse at once what can never fit
   std::vector<TokenId> model_end_ids;  // end the sequence unless ignore_eos
 };
 
 enum class FinishReason { kStop, kLength, kAbort, kError };
 
-// ---- events in ----------------------------------------------------------------------------------------------------
+// ---- events in ----
 struct NewSequence {
   SequenceId sequence;
   std::vector<TokenId> prompt;
@@ -53,16 +56,18 @@ struct StopSequence {  // the session found a stop string: the sequence is finis
   SequenceId sequence;
 };
 struct Tick {};  // time passed: deadlines are checked
-using SchedulerEvent = std::variant<Submit, Abort, StopSequence, memory::CacheAnswer, StepResult, Tick>;
+using SchedulerEvent =
+    std::variant<Submit, Abort, StopSequence, memory::CacheAnswer, StepResult, Tick>;
 
-// ---- outputs --------------------------------------------------------------------------------------------------------
+// ---- outputs ----
 struct SequenceToken {  // to the session, in order per sequence
   RequestId request;
   SequenceId sequence;
   TokenId token = 0;
   std::optional<PositionLogprobs> logprobs;
 };
-struct SequencePrompt {  // log-probabilities of prompt positions 1 .. n-1, sent once, before the first token
+// Log-probabilities of prompt positions 1 .. n-1, sent once, before the first token.
+struct SequencePrompt {
   RequestId request;
   SequenceId sequence;
   std::vector<PositionLogprobs> prompt;
@@ -71,8 +76,10 @@ struct SequenceFinished {
   RequestId request;
   SequenceId sequence;
   FinishReason reason = FinishReason::kStop;
-  std::optional<TokenId> stop_id;            // the id that ended it (not part of the text)
-  std::optional<kernels::Error> error;       // kAbort, kError
+  // The id that ended it: not part of the text and never a SequenceToken, but generated and
+  // therefore counted in output_tokens.
+  std::optional<TokenId> stop_id;
+  std::optional<kernels::Error> error;  // kAbort, kError
   uint32_t prompt_tokens = 0, output_tokens = 0, cached_tokens = 0;
 };
 using SessionEvent = std::variant<SequenceToken, SequencePrompt, SequenceFinished>;
@@ -80,7 +87,8 @@ using SchedulerOutput = std::variant<memory::CacheRequest, StepPlan, SessionEven
 
 struct SchedulerStats {
   uint32_t running = 0, queued = 0;
-  uint64_t prompt_tokens_total = 0, generation_tokens_total = 0, requests_total = 0, aborted_total = 0, retracted_total = 0;
+  uint64_t prompt_tokens_total = 0, generation_tokens_total = 0, requests_total = 0,
+           aborted_total = 0, retracted_total = 0;
   uint64_t steps_total = 0, ghost_rows_total = 0, recomputed_tokens_total = 0;
 };
 

@@ -1,5 +1,6 @@
-// The running life of one choice of one request, as the scheduler keeps it. It outlives retractions: what belongs to one
-// admission (blocks, what was planned) starts over with each, the tokens and counts stay.
+// The running life of one choice of one request, as the scheduler keeps it. It outlives
+// retractions: what belongs to one admission (blocks, what was planned) starts over with each, the
+// tokens and counts stay.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace runtime {
 
-// Invariant while running: consumed <= limit_positions(), and every consumed position has a page the worker was told of.
+// Invariant while running: consumed <= limit_positions(), and every consumed position has a page
+// the worker was told of.
 struct Sequence {
   enum class Phase : uint8_t {
     kQueued,     // holds nothing
@@ -31,10 +33,11 @@ struct Sequence {
   bool prompt_logprobs = false;
 
   // ---- what is known, across retractions ----
-  std::vector<TokenId> tokens;            // prompt, then the output whose results are back
-  std::vector<PositionLogprobs> prompt;   // of positions 1, 2, ... as far as results are back; emptied when sent
+  std::vector<TokenId> tokens;  // prompt, then the output whose results are back
+  // Of positions 1, 2, ... as far as results are back; emptied when sent.
+  std::vector<PositionLogprobs> prompt;
   bool prompt_sent = false;
-  uint32_t prompt_counted = 0;            // prompt tokens already in the statistics
+  uint32_t prompt_counted = 0;  // prompt tokens already in the statistics
 
   // ---- this admission ----
   struct Admission {
@@ -43,18 +46,21 @@ struct Sequence {
     std::vector<PageId> fresh_pages;  // granted, not yet named in a plan
     std::vector<memory::Bind> binds;  // of what is granted and not yet bound by a plan
     bool started = false;             // the worker has a record of it
-    uint32_t start_tokens = 0;        // tokens known at SequenceStart: literal ids up to here, then the last sampled one
-    uint32_t consumed = 0;            // positions consumed by the plans sent
-    uint64_t last_step = 0;           // the step that last had a row of it
+    // Tokens known at SequenceStart: literal ids up to here, then the last sampled one.
+    uint32_t start_tokens = 0;
+    uint32_t consumed = 0;   // positions consumed by the plans sent
+    uint64_t last_step = 0;  // the step that last had a row of it
   };
   Phase phase = Phase::kQueued;
-  uint32_t epoch = 0;  // counts admissions: tells the results of this one from those of an earlier one
+  // Counts admissions: tells the results of this one from those of an earlier one.
+  uint32_t epoch = 0;
   Admission now;
 
   // ---- the Reserve under way ----
   uint64_t ticket = 0;  // 0 = none
   uint32_t asked_pages = 0;
-  uint64_t asked_at_release = 0;  // Releases sent before it: more since mean that a refusal is out of date
+  // Releases sent before it: more since mean that a refusal is out of date.
+  uint64_t asked_at_release = 0;
 
   uint32_t output_tokens() const { return static_cast<uint32_t>(tokens.size()) - prompt_tokens; }
   // Positions consumed in a whole life: the last sampled token is never an input.

@@ -1,5 +1,6 @@
-// CPU time of scheduler core + cache core per step, with every row decoding: what the target of 50 us per step is about.
-// Prints one line per row count. The worker is an echo: it answers each planned row with token 5.
+// CPU time of scheduler core + cache core per step, with every row decoding: what the target of 50
+// us per step is about. Prints one line per row count. The worker is an echo: it answers each
+// planned row with token 5.
 #include <time.h>
 
 #include <algorithm>
@@ -35,7 +36,8 @@ runtime::StepResult echo(const runtime::Forward& forward) {
 
 class Loop {
  public:
-  Loop(const runtime::SchedulerConfig& config, memory::CacheCore& cache) : scheduler_(config), cache_(cache) {}
+  Loop(const runtime::SchedulerConfig& config, memory::CacheCore& cache)
+      : scheduler_(config), cache_(cache) {}
 
   // Time spent in the two cores; building results and dropping plans is the worker's.
   void event(runtime::SchedulerEvent event) {
@@ -43,7 +45,8 @@ class Loop {
     scheduler_.handle(std::move(event), 0, out_);
     for (size_t i = 0; i < out_.size(); ++i) {
       if (const auto* request = std::get_if<memory::CacheRequest>(&out_[i])) {
-        memory::CacheAnswer answer = std::visit([&](const auto& r) { return cache_.handle(r); }, *request);
+        memory::CacheAnswer answer =
+            std::visit([&](const auto& r) { return cache_.handle(r); }, *request);
         scheduler_.handle(std::move(answer), 0, out_);
       }
     }
@@ -71,7 +74,8 @@ class Loop {
  private:
   void keep(const runtime::StepPlan& plan) {
     if (plan.commands.empty()) return;
-    if (const auto* forward = std::get_if<runtime::Forward>(&plan.commands.back())) results_.push_back(echo(*forward));
+    if (const auto* forward = std::get_if<runtime::Forward>(&plan.commands.back()))
+      results_.push_back(echo(*forward));
   }
   runtime::Scheduler scheduler_;
   memory::CacheCore& cache_;
@@ -101,7 +105,8 @@ void measure(uint32_t rows) {
     sequence.max_tokens = kOutput;
     loop.event(runtime::Submit{{i + 1}, {sequence}, 0, 0});
   }
-  while (loop.tokens < uint64_t{rows} * 10 && loop.step()) {}
+  while (loop.tokens < uint64_t{rows} * 10 && loop.step()) {
+  }
   std::vector<double> steps;
   while (true) {
     loop.spent_us = 0;
@@ -109,14 +114,16 @@ void measure(uint32_t rows) {
     steps.push_back(loop.spent_us);
   }
   if (!loop.idle() || loop.tokens != uint64_t{rows} * kOutput || steps.empty()) {
-    std::fprintf(stderr, "wrong answer: %llu tokens\n", static_cast<unsigned long long>(loop.tokens));
+    std::fprintf(stderr, "wrong answer: %llu tokens\n",
+                 static_cast<unsigned long long>(loop.tokens));
     std::exit(1);
   }
   double sum = 0;
   for (const double us : steps) sum += us;
   std::sort(steps.begin(), steps.end());
   std::printf("%4u rows: %6.1f us per step (mean), %6.1f p50, %6.1f p99, over %zu steps\n", rows,
-              sum / static_cast<double>(steps.size()), steps[steps.size() / 2], steps[steps.size() * 99 / 100], steps.size());
+              sum / static_cast<double>(steps.size()), steps[steps.size() / 2],
+              steps[steps.size() * 99 / 100], steps.size());
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ using namespace runtime_test;
 using runtime::FinishReason;
 
 bool same_as_alone(const World& world, SequenceId id) {
-  return world.lives.at(id).output == run_alone(world.lives.at(id).asked, world.config.model_end_ids).output;
+  return world.lives.at(id).output ==
+         run_alone(world.lives.at(id).asked, world.config.model_end_ids).output;
 }
 
 runtime::NewSequence sequence_of(uint64_t id, size_t prompt, uint32_t max_tokens) {
@@ -64,7 +65,8 @@ TEST_CASE("an abort is effective in every phase", "[runtime][scheduler]") {
   }
   check_aborted(world, id, kernels::ErrorCode::kCancelled);
   world.abort(id);  // again: nothing happens
-  world.drain();    // the world checks that no plan built since names it, and that every block came back
+  world.drain();    // the world checks that no plan built since names it, and that every block came
+                    // back
   CHECK(world.scheduler.stats().aborted_total == 1);
   CHECK(same_as_alone(world, other));
   CHECK(world.grants == world.releases);
@@ -81,7 +83,8 @@ TEST_CASE("an abort ends every sequence of its request and no other", "[runtime]
   CHECK(same_as_alone(world, {4}));
 }
 
-TEST_CASE("a stop string found by the session finishes the sequence without error", "[runtime][scheduler]") {
+TEST_CASE("a stop string found by the session finishes the sequence without error",
+          "[runtime][scheduler]") {
   World world(settings(2, 40, 4, 16));
   const SequenceId id = world.submit_one({1, 2, 3}, 20);
   const SequenceId other = world.submit_one({1, 2, 3}, 20);
@@ -95,7 +98,8 @@ TEST_CASE("a stop string found by the session finishes the sequence without erro
   CHECK(world.scheduler.stats().ghost_rows_total == 2);
 }
 
-TEST_CASE("a deadline ends the request with a timeout, whatever event brings the time", "[runtime][scheduler]") {
+TEST_CASE("a deadline ends the request with a timeout, whatever event brings the time",
+          "[runtime][scheduler]") {
   World world(settings(1, 40, 4, 16));
   world.submit({{1}, {sequence_of(1, 3, 30)}, 0, 500});
   world.submit({{2}, {sequence_of(2, 3, 5)}, 0, 300});
@@ -151,7 +155,8 @@ TEST_CASE("retraction takes the lowest priority, and never the first", "[runtime
   std::vector<SequenceId> order;
   while (world.step()) {
     for (const auto& [id, life] : world.lives) {
-      if (!life.finished.empty() && std::find(order.begin(), order.end(), id) == order.end()) order.push_back(id);
+      if (!life.finished.empty() && std::find(order.begin(), order.end(), id) == order.end())
+        order.push_back(id);
     }
   }
   CHECK(order.back() == low);
@@ -159,7 +164,9 @@ TEST_CASE("retraction takes the lowest priority, and never the first", "[runtime
   for (const SequenceId id : {first, low, high}) CHECK(same_as_alone(world, id));
 }
 
-TEST_CASE("the victim has the lowest priority, then the fewest output tokens, then the latest arrival", "[runtime][scheduler]") {
+TEST_CASE(
+    "the victim has the lowest priority, then the fewest output tokens, then the latest arrival",
+    "[runtime][scheduler]") {
   std::vector<runtime::Sequence> all(5);
   auto make = [&](size_t i, int32_t priority, uint64_t arrival, size_t output) {
     all[i].priority = priority;
@@ -191,7 +198,9 @@ TEST_CASE("a retracted sequence does not take back the room it gave", "[runtime]
   for (const SequenceId id : ids) CHECK(same_as_alone(world, id));
 }
 
-TEST_CASE("prompt log-probabilities come once though the sequence is retracted while it reads its prompt", "[runtime][scheduler]") {
+TEST_CASE(
+    "prompt log-probabilities come once though the sequence is retracted while it reads its prompt",
+    "[runtime][scheduler]") {
   World world(settings(3, 16, 2, 3));
   const SequenceId old = world.submit_one({1}, 26);
   for (int i = 0; i < 6; ++i) world.step();
@@ -203,12 +212,14 @@ TEST_CASE("prompt log-probabilities come once though the sequence is retracted w
   REQUIRE(world.lives.at({50}).prompts.size() == 1);
   const Solo solo = run_alone(late, {});
   REQUIRE(world.lives.at({50}).prompts[0].prompt.size() == 16);
-  for (size_t i = 0; i < 16; ++i) CHECK(world.lives.at({50}).prompts[0].prompt[i].chosen.logprob == solo.prompt_logprobs[i]);
+  for (size_t i = 0; i < 16; ++i)
+    CHECK(world.lives.at({50}).prompts[0].prompt[i].chosen.logprob == solo.prompt_logprobs[i]);
   CHECK(same_as_alone(world, old));
   CHECK(same_as_alone(world, {50}));
 }
 
-TEST_CASE("a sequence without its next page sits out and the others go on", "[runtime][scheduler]") {
+TEST_CASE("a sequence without its next page sits out and the others go on",
+          "[runtime][scheduler]") {
   World world(settings(2, 40, 2, 8));
   const SequenceId slow = world.submit_one({1, 2}, 20);
   world.serve_memory();
@@ -229,7 +240,8 @@ TEST_CASE("a sequence without its next page sits out and the others go on", "[ru
   CHECK(same_as_alone(world, other));
 }
 
-TEST_CASE("decode pages are granted ahead: no step waits for the cache manager", "[runtime][scheduler]") {
+TEST_CASE("decode pages are granted ahead: no step waits for the cache manager",
+          "[runtime][scheduler]") {
   for (const uint32_t page_tokens : {1u, 2u, 4u}) {
     World world(settings(1, 64, page_tokens, 8));
     const SequenceId id = world.submit_one({1, 2}, 30);
@@ -237,14 +249,16 @@ TEST_CASE("decode pages are granted ahead: no step waits for the cache manager",
     while (world.lives.at(id).finished.empty()) {
       REQUIRE(world.run_plan());
       world.deliver_result();
-      if (world.lives.at(id).output.size() < 28) REQUIRE(world.forwards_in_flight >= 1);  // one is always under way
-      world.serve_memory();  // the answer arrives a step later
+      if (world.lives.at(id).output.size() < 28)
+        REQUIRE(world.forwards_in_flight >= 1);  // one is always under way
+      world.serve_memory();                      // the answer arrives a step later
     }
     world.drain();
   }
 }
 
-TEST_CASE("a pool that is smaller than promised ends the sequence instead of waiting for ever", "[runtime][scheduler]") {
+TEST_CASE("a pool that is smaller than promised ends the sequence instead of waiting for ever",
+          "[runtime][scheduler]") {
   Settings s = settings(2, 4, 2, 8);
   s.scheduler.capacity.pages.total = 40;
   World world(s);

@@ -1,5 +1,5 @@
-// Random histories: arrivals, aborts, stops, deadlines, NaN rows, tiny pools, and any order of deliveries that mailboxes allow.
-// SLUICE_SEED=N repeats one.
+// Random histories: arrivals, aborts, stops, deadlines, NaN rows, tiny pools, and any order of
+// deliveries that mailboxes allow. SLUICE_SEED=N repeats one.
 #include <cstdlib>
 #include <random>
 
@@ -62,14 +62,37 @@ class Fuzz {
   void act() {
     world_.now_us += below(4);
     switch (below(16)) {
-      case 0: case 1: submit(); break;
-      case 2: if (below(3) == 0) abort_one(); break;
-      case 3: if (below(3) == 0) stop_one(); break;
-      case 4: world_.handle(runtime::Tick{}); break;
-      case 5: case 6: case 7: world_.serve_cache(); break;
-      case 8: case 9: case 10: world_.deliver_answer(); break;
-      case 11: case 12: case 13: world_.run_plan(); break;
-      default: world_.deliver_result(); break;
+      case 0:
+      case 1:
+        submit();
+        break;
+      case 2:
+        if (below(3) == 0) abort_one();
+        break;
+      case 3:
+        if (below(3) == 0) stop_one();
+        break;
+      case 4:
+        world_.handle(runtime::Tick{});
+        break;
+      case 5:
+      case 6:
+      case 7:
+        world_.serve_cache();
+        break;
+      case 8:
+      case 9:
+      case 10:
+        world_.deliver_answer();
+        break;
+      case 11:
+      case 12:
+      case 13:
+        world_.run_plan();
+        break;
+      default:
+        world_.deliver_result();
+        break;
     }
   }
   SequenceId any_sequence() { return {1 + below(static_cast<uint32_t>(world_.last_id))}; }
@@ -92,7 +115,8 @@ class Fuzz {
     CAPTURE(id.value);
     const runtime::SequenceFinished& end = life.finished.front();
     std::optional<uint32_t> nan;
-    if (const auto found = world_.worker.nan_at.find(id); found != world_.worker.nan_at.end()) nan = found->second;
+    if (const auto found = world_.worker.nan_at.find(id); found != world_.worker.nan_at.end())
+      nan = found->second;
     const Solo solo = run_alone(life.asked, world_.config.model_end_ids, nan);
     REQUIRE(end.prompt_tokens == life.asked.prompt.size());
     for (const runtime::SequencePrompt& prompt : life.prompts) {
@@ -103,7 +127,8 @@ class Fuzz {
         REQUIRE(prompt.prompt[i].chosen.logprob == solo.prompt_logprobs[i]);
       }
     }
-    const bool refused = end.reason == runtime::FinishReason::kError && end.error->code == kernels::ErrorCode::kInvalid;
+    const bool refused = end.reason == runtime::FinishReason::kError &&
+                         end.error->code == kernels::ErrorCode::kInvalid;
     const bool timed_out = end.error && end.error->code == kernels::ErrorCode::kTimeout;
     if (refused || timed_out || (cut_.contains(id) && end.reason != solo.reason)) {
       REQUIRE(life.output.size() <= solo.output.size());
@@ -137,7 +162,8 @@ std::vector<uint64_t> seeds(uint64_t fixed, uint64_t fresh) {
 
 }  // namespace
 
-TEST_CASE("every history ends each sequence once, with the tokens it yields alone", "[runtime][scheduler][property]") {
+TEST_CASE("every history ends each sequence once, with the tokens it yields alone",
+          "[runtime][scheduler][property]") {
   uint64_t retracted = 0, ghosts = 0, aborted = 0, finished = 0;
   for (const uint64_t seed : seeds(300, 100)) {
     CAPTURE(seed);
@@ -157,19 +183,24 @@ TEST_CASE("every history ends each sequence once, with the tokens it yields alon
   CHECK(finished > 5000);
 }
 
-TEST_CASE("the oldest sequence of the highest priority ends in bounded steps under endless arrivals", "[runtime][scheduler][property]") {
+TEST_CASE(
+    "the oldest sequence of the highest priority ends in bounded steps under endless arrivals",
+    "[runtime][scheduler][property]") {
   for (const uint64_t seed : seeds(40, 10)) {
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
     Settings s = settings(4, 20, 2, 8);
     World world(s);
-    for (int i = 0; i < 4; ++i) world.submit_one({1, 2, 3}, 25);  // the pool is full of others when it arrives
+    for (int i = 0; i < 4; ++i)
+      world.submit_one({1, 2, 3}, 25);  // the pool is full of others when it arrives
     for (int i = 0; i < 8; ++i) world.step();
     const SequenceId id = world.submit_one(std::vector<TokenId>(12, 3), 20);
     int steps = 0;
     while (world.lives.at(id).finished.empty()) {
       REQUIRE(++steps < 600);
-      if (rng() % 2 == 0) world.submit_one({static_cast<TokenId>(rng() % kVocab)}, 1 + static_cast<uint32_t>(rng() % 30), rng() % 8 == 0 ? -1 : 0);
+      if (rng() % 2 == 0)
+        world.submit_one({static_cast<TokenId>(rng() % kVocab)},
+                         1 + static_cast<uint32_t>(rng() % 30), rng() % 8 == 0 ? -1 : 0);
       world.step();
     }
     CHECK(world.end_of(id).reason == runtime::FinishReason::kLength);

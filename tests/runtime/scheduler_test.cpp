@@ -1,4 +1,5 @@
-// One example for each rule of the scheduler core; random histories are in scheduler_property_test.cpp.
+// One example for each rule of the scheduler core; random histories are in
+// scheduler_property_test.cpp.
 #include "scheduler_world.hpp"
 
 namespace {
@@ -12,21 +13,26 @@ std::vector<TokenId> tokens(size_t count) {
   return all;
 }
 
-const runtime::Forward& forward_of(const runtime::StepPlan& plan) { return std::get<runtime::Forward>(plan.commands.back()); }
+const runtime::Forward& forward_of(const runtime::StepPlan& plan) {
+  return std::get<runtime::Forward>(plan.commands.back());
+}
 
 bool same_as_alone(const World& world, SequenceId id) {
-  return world.lives.at(id).output == run_alone(world.lives.at(id).asked, world.config.model_end_ids).output;
+  return world.lives.at(id).output ==
+         run_alone(world.lives.at(id).asked, world.config.model_end_ids).output;
 }
 
 uint32_t closes_in(const runtime::StepPlan& plan) {
   uint32_t count = 0;
-  for (const auto& command : plan.commands) count += std::holds_alternative<runtime::Close>(command) ? 1 : 0;
+  for (const auto& command : plan.commands)
+    count += std::holds_alternative<runtime::Close>(command) ? 1 : 0;
   return count;
 }
 
 }  // namespace
 
-TEST_CASE("a sequence yields max_tokens tokens and finishes by length without a ghost row", "[runtime][scheduler]") {
+TEST_CASE("a sequence yields max_tokens tokens and finishes by length without a ghost row",
+          "[runtime][scheduler]") {
   World world(settings(2, 20, 4, 16));
   const SequenceId id = world.submit_one(tokens(5), 7);
   world.drain();
@@ -35,7 +41,8 @@ TEST_CASE("a sequence yields max_tokens tokens and finishes by length without a 
   CHECK(world.end_of(id).prompt_tokens == 5);
   CHECK(world.lives.at(id).output.size() == 7);
   CHECK(same_as_alone(world, id));
-  CHECK(world.lives.at(id).rows_planned == 7);  // the prompt, then six inputs: the seventh token is never an input
+  CHECK(world.lives.at(id).rows_planned ==
+        7);  // the prompt, then six inputs: the seventh token is never an input
   CHECK(world.scheduler.stats().ghost_rows_total == 0);
   CHECK(world.scheduler.stats().generation_tokens_total == 7);
   CHECK(world.scheduler.stats().prompt_tokens_total == 5);
@@ -60,14 +67,18 @@ TEST_CASE("the plan after next is sent before the first result is known", "[runt
   world.drain();
 }
 
-TEST_CASE("an end id finishes the sequence, is counted but is no token of the output, and its next row is a ghost", "[runtime][scheduler]") {
+TEST_CASE(
+    "an end id finishes the sequence, is counted but is no token of the output, and its next row "
+    "is a ghost",
+    "[runtime][scheduler]") {
   World world(settings(2, 40, 4, 16));
   const auto prompt = tokens(3);
   const SequenceId probe = world.submit_one(prompt, 6);
   world.drain();
   const std::vector<TokenId> free_run = world.lives.at(probe).output;
   const TokenId end = free_run[3];
-  const auto first = static_cast<uint32_t>(std::find(free_run.begin(), free_run.end(), end) - free_run.begin());
+  const auto first =
+      static_cast<uint32_t>(std::find(free_run.begin(), free_run.end(), end) - free_run.begin());
 
   runtime::NewSequence sequence;
   sequence.sequence = {77};
@@ -80,11 +91,13 @@ TEST_CASE("an end id finishes the sequence, is counted but is no token of the ou
   CHECK(world.end_of({77}).reason == FinishReason::kStop);
   CHECK(world.end_of({77}).stop_id == end);
   CHECK(world.end_of({77}).output_tokens == first + 1);
-  CHECK(world.lives.at({77}).output == std::vector<TokenId>(free_run.begin(), free_run.begin() + first));
+  CHECK(world.lives.at({77}).output ==
+        std::vector<TokenId>(free_run.begin(), free_run.begin() + first));
   CHECK(world.scheduler.stats().ghost_rows_total == 1);
 }
 
-TEST_CASE("ignore_eos passes over the model's end ids but not over the client's stop ids", "[runtime][scheduler]") {
+TEST_CASE("ignore_eos passes over the model's end ids but not over the client's stop ids",
+          "[runtime][scheduler]") {
   for (uint32_t length = 1; length < 12; ++length) {
     World world(settings(2, 60, 4, 16));
     const SequenceId ignoring = world.submit_one(tokens(length), 30, 0, true);
@@ -118,7 +131,8 @@ TEST_CASE("decode rows come first and prefill fills the rest of the step", "[run
   CHECK(same_as_alone(world, late));
 }
 
-TEST_CASE("prefill moves on though decode rows alone would fill every step", "[runtime][scheduler]") {
+TEST_CASE("prefill moves on though decode rows alone would fill every step",
+          "[runtime][scheduler]") {
   World world(settings(6, 200, 4, 3));
   std::vector<SequenceId> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(world.submit_one(tokens(1), 30));
@@ -128,7 +142,8 @@ TEST_CASE("prefill moves on though decode rows alone would fill every step", "[r
     REQUIRE(++steps < 40);
     world.step();
   }
-  for (const SequenceId id : ids) CHECK(world.lives.at(id).output.size() > 3);  // and decode rows take turns
+  for (const SequenceId id : ids)
+    CHECK(world.lives.at(id).output.size() > 3);  // and decode rows take turns
   world.drain();
 }
 
@@ -146,10 +161,12 @@ TEST_CASE("max_tokens 0 reads the prompt and samples nothing", "[runtime][schedu
   const auto& joined = world.lives.at({5}).prompts[0].prompt;
   REQUIRE(joined.size() == 10);  // three chunks, one list
   const Solo solo = run_alone(sequence, {});
-  for (size_t i = 0; i < joined.size(); ++i) CHECK(joined[i].chosen.logprob == solo.prompt_logprobs[i]);
+  for (size_t i = 0; i < joined.size(); ++i)
+    CHECK(joined[i].chosen.logprob == solo.prompt_logprobs[i]);
 }
 
-TEST_CASE("a higher priority is admitted first, and one priority in order of arrival", "[runtime][scheduler]") {
+TEST_CASE("a higher priority is admitted first, and one priority in order of arrival",
+          "[runtime][scheduler]") {
   World world(settings(1, 40, 4, 16));
   const SequenceId a = world.submit_one(tokens(3), 2);
   const SequenceId b = world.submit_one(tokens(3), 2);
@@ -158,13 +175,15 @@ TEST_CASE("a higher priority is admitted first, and one priority in order of arr
   std::vector<SequenceId> order;
   while (world.step()) {
     for (const auto& [id, life] : world.lives) {
-      if (!life.finished.empty() && std::find(order.begin(), order.end(), id) == order.end()) order.push_back(id);
+      if (!life.finished.empty() && std::find(order.begin(), order.end(), id) == order.end())
+        order.push_back(id);
     }
   }
   CHECK(order == std::vector<SequenceId>{a, urgent, b, c});
 }
 
-TEST_CASE("what can never fit is refused at once, naming the limit and the numbers", "[runtime][scheduler]") {
+TEST_CASE("what can never fit is refused at once, naming the limit and the numbers",
+          "[runtime][scheduler]") {
   Settings s = settings(2, 10, 4, 16);
   World world(s);
   auto message = [&](size_t prompt, uint32_t max_tokens) {
@@ -176,10 +195,14 @@ TEST_CASE("what can never fit is refused at once, naming the limit and the numbe
     return end.error->message;
   };
   CHECK(message(0, 5) == "the prompt is empty: it needs at least one token");
-  CHECK(message(150, 51) == "prompt of 150 tokens plus max_tokens 51 exceeds the context length of 200 tokens");
-  CHECK(message(200, 1) == "prompt of 200 tokens leaves no room for output in the context length of 200 tokens");
-  CHECK(message(201, 0) == "prompt of 201 tokens leaves no room for output in the context length of 200 tokens");
-  CHECK(message(30, 12) == "prompt of 30 tokens plus max_tokens 12 needs 11 KV pages, the pool holds 10");
+  CHECK(message(150, 51) ==
+        "prompt of 150 tokens plus max_tokens 51 exceeds the context length of 200 tokens");
+  CHECK(message(200, 1) ==
+        "prompt of 200 tokens leaves no room for output in the context length of 200 tokens");
+  CHECK(message(201, 0) ==
+        "prompt of 201 tokens leaves no room for output in the context length of 200 tokens");
+  CHECK(message(30, 12) ==
+        "prompt of 30 tokens plus max_tokens 12 needs 11 KV pages, the pool holds 10");
   CHECK(message(4, 4294967295u).find("exceeds the context length") != std::string::npos);
   const SequenceId fits = world.submit_one(tokens(30), 11);
   CHECK(world.to_cache.size() == 1);  // only this one asked for anything
@@ -232,13 +255,15 @@ TEST_CASE("a row that is not finite ends its sequence alone", "[runtime][schedul
   world.drain();
   CHECK(world.end_of(sick).reason == FinishReason::kError);
   CHECK(world.end_of(sick).error->code == kernels::ErrorCode::kInternal);
-  CHECK(world.end_of(sick).error->message == "the model produced a value that is not finite at position 6");
+  CHECK(world.end_of(sick).error->message ==
+        "the model produced a value that is not finite at position 6");
   CHECK(world.lives.at(sick).output.size() == 3);
   CHECK(world.end_of(good).reason == FinishReason::kLength);
   CHECK(same_as_alone(world, good));
 }
 
-TEST_CASE("a plan closes records when nothing else runs, so that none lingers", "[runtime][scheduler]") {
+TEST_CASE("a plan closes records when nothing else runs, so that none lingers",
+          "[runtime][scheduler]") {
   World world(settings(2, 20, 4, 16));
   const SequenceId id = world.submit_one(tokens(3), 1);
   world.serve_memory();

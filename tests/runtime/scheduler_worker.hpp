@@ -1,6 +1,7 @@
-// A worker without a model, for tests of the scheduler: executes plans on fake memory and checks every promise a plan makes.
-// The next token is a hash of all tokens before it, kept in the state slot and read back from the pages, so a block that two
-// sequences write at once shows up as a wrong token.
+// A worker without a model, for tests of the scheduler: executes plans on fake memory and checks
+// every promise a plan makes. The next token is a hash of all tokens before it, kept in the state
+// slot and read back from the pages, so a block that two sequences write at once shows up as a
+// wrong token.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -24,7 +25,9 @@ inline uint64_t mix(uint64_t state, uint64_t value) {
   return state ^ (state >> 33);
 }
 
-inline uint64_t absorb(uint64_t state, TokenId token) { return mix(state, static_cast<uint64_t>(token) + 1); }
+inline uint64_t absorb(uint64_t state, TokenId token) {
+  return mix(state, static_cast<uint64_t>(token) + 1);
+}
 
 inline TokenId choose(uint64_t state, uint64_t seed, uint32_t position) {
   return static_cast<TokenId>(mix(mix(state, seed), position) % kVocab);
@@ -97,13 +100,15 @@ class FakeWorker {
 
   uint32_t physical(BlockKind kind, uint32_t id, uint32_t generation) {
     const Place& place = places_[kind][id];
-    if (!place.valid || place.generation != generation) FAIL("a plan named a block that is not bound");
+    if (!place.valid || place.generation != generation)
+      FAIL("a plan named a block that is not bound");
     return place.physical;
   }
 
   Cell& cell(const Record& record, uint32_t position) {
     const memory::PageId page = record.pages.at(position / page_tokens_);
-    return cells_[{physical(BlockKind::kPage, page.index, page.generation), position % page_tokens_}];
+    return cells_[{physical(BlockKind::kPage, page.index, page.generation),
+                   position % page_tokens_}];
   }
 
   runtime::StepResult execute(const runtime::Forward& forward) {
@@ -132,7 +137,8 @@ class FakeWorker {
     REQUIRE(row.position + row.count <= record.tokens.size());
     if (row.position >= record.start.tokens.size()) REQUIRE(row.count == 1);
 
-    uint64_t& state = states_[physical(BlockKind::kState, record.start.slot.index, record.start.slot.generation)];
+    uint64_t& state =
+        states_[physical(BlockKind::kState, record.start.slot.index, record.start.slot.generation)];
     if (row.position == 0) REQUIRE(state == 0);
     runtime::RowResult result;
     result.sequence = row.sequence;
@@ -145,7 +151,8 @@ class FakeWorker {
     }
     record.length = row.position + row.count;
     bool intact = true;  // every KV row of this sequence is still what it wrote
-    for (uint32_t p = 0; p < record.length; ++p) intact = intact && cell(record, p) == Cell{row.sequence, record.tokens[p]};
+    for (uint32_t p = 0; p < record.length; ++p)
+      intact = intact && cell(record, p) == Cell{row.sequence, record.tokens[p]};
     REQUIRE(intact);
     const auto nan = nan_at.find(row.sequence);
     if (nan != nan_at.end() && record.length >= nan->second) {
@@ -166,8 +173,8 @@ class FakeWorker {
   uint32_t page_tokens_;
   uint64_t last_step_ = 0;
   std::map<BlockKind, std::map<uint32_t, Place>> places_;
-  std::map<uint32_t, uint64_t> states_;                    // by physical slot
-  std::map<std::pair<uint32_t, uint32_t>, Cell> cells_;    // by physical page and row
+  std::map<uint32_t, uint64_t> states_;                  // by physical slot
+  std::map<std::pair<uint32_t, uint32_t>, Cell> cells_;  // by physical page and row
   std::map<SequenceId, Record> records_;
 };
 

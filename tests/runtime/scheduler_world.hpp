@@ -1,5 +1,6 @@
-// The scheduler core between a real CacheCore and a FakeWorker. Messages lie in four queues, each first in, first out; the
-// test (or a random number) chooses which one is served next, as the actors' mailboxes might.
+// The scheduler core between a real CacheCore and a FakeWorker. Messages lie in four queues, each
+// first in, first out; the test (or a random number) chooses which one is served next, as the
+// actors' mailboxes might.
 #pragma once
 
 #include <deque>
@@ -14,7 +15,8 @@ struct Settings {
   uint32_t slots = 4, pages = 64;
 };
 
-inline Settings settings(uint32_t slots, uint32_t pages, uint32_t page_tokens, uint32_t chunk_tokens) {
+inline Settings settings(uint32_t slots, uint32_t pages, uint32_t page_tokens,
+                         uint32_t chunk_tokens) {
   Settings s;
   s.slots = slots;
   s.pages = pages;
@@ -39,14 +41,19 @@ struct Life {  // what the session of a sequence saw, and what it may see
 class World {
  public:
   explicit World(const Settings& s)
-      : config(s.scheduler), scheduler(s.scheduler), cache(make_pool(s)), worker(s.scheduler.page_tokens) {}
+      : config(s.scheduler),
+        scheduler(s.scheduler),
+        cache(make_pool(s)),
+        worker(s.scheduler.page_tokens) {}
 
   // ---- events ----
   void submit(runtime::Submit submit) {
-    for (const auto& sequence : submit.sequences) lives[sequence.sequence] = {sequence, submit.request, {}, {}, {}, 0};
+    for (const auto& sequence : submit.sequences)
+      lives[sequence.sequence] = {sequence, submit.request, {}, {}, {}, 0};
     handle(std::move(submit));
   }
-  SequenceId submit_one(std::vector<TokenId> prompt, uint32_t max_tokens, int32_t priority = 0, bool ignore_eos = true) {
+  SequenceId submit_one(std::vector<TokenId> prompt, uint32_t max_tokens, int32_t priority = 0,
+                        bool ignore_eos = true) {
     runtime::NewSequence sequence;
     sequence.sequence = {++last_id};
     sequence.prompt = std::move(prompt);
@@ -154,7 +161,8 @@ class World {
 
   memory::CacheAnswer answer(const memory::Reserve& request) {
     auto given = cache.handle(request);
-    if (request.slots > 0 && std::holds_alternative<memory::Grant>(given)) ++grants[request.sequence];
+    if (request.slots > 0 && std::holds_alternative<memory::Grant>(given))
+      ++grants[request.sequence];
     return given;
   }
   memory::CacheAnswer answer(const memory::Release& request) {
@@ -173,7 +181,8 @@ class World {
 
   void take(const memory::CacheRequest& request) {
     if (const auto* reserve = std::get_if<memory::Reserve>(&request)) {
-      REQUIRE(asking.emplace(reserve->sequence, reserve->ticket).second);  // one Reserve of a sequence at a time
+      REQUIRE(asking.emplace(reserve->sequence, reserve->ticket)
+                  .second);  // one Reserve of a sequence at a time
     } else {
       asking.erase(std::get<memory::Release>(request).sequence);
     }
@@ -201,12 +210,15 @@ class World {
     REQUIRE(life.output.empty());
     life.prompts.push_back(prompt);
   }
-  void see(const runtime::SequenceFinished& finished) { lives.at(finished.sequence).finished.push_back(finished); }
+  void see(const runtime::SequenceFinished& finished) {
+    lives.at(finished.sequence).finished.push_back(finished);
+  }
 
   void check_plan(const runtime::StepPlan& plan) {
     REQUIRE(!plan.commands.empty());
     for (const auto& command : plan.commands) {
-      if (const auto* bind = std::get_if<memory::Bind>(&command)) bound.insert({bind->kind, bind->id, bind->generation});
+      if (const auto* bind = std::get_if<memory::Bind>(&command))
+        bound.insert({bind->kind, bind->id, bind->generation});
       const auto* forward = std::get_if<runtime::Forward>(&command);
       if (!forward) continue;
       REQUIRE(++forwards_in_flight <= config.plans_in_flight);
@@ -222,8 +234,10 @@ class World {
   void check_row(const runtime::PlanRow& row) {
     Life& life = lives.at(row.sequence);
     CAPTURE(row.sequence.value);
-    REQUIRE(life.finished.empty());  // finished, aborted and stopped sequences are in no plan built later
-    for (const memory::PageId page : row.new_pages) REQUIRE(bound.contains({BlockKind::kPage, page.index, page.generation}));
+    REQUIRE(life.finished
+                .empty());  // finished, aborted and stopped sequences are in no plan built later
+    for (const memory::PageId page : row.new_pages)
+      REQUIRE(bound.contains({BlockKind::kPage, page.index, page.generation}));
     if (row.start) {
       const memory::SlotId slot = row.start->slot;
       REQUIRE(bound.contains({BlockKind::kState, slot.index, slot.generation}));
@@ -263,14 +277,16 @@ inline Solo run_alone(const runtime::NewSequence& asked, const std::vector<Token
   if (nan_at && position >= *nan_at) solo.reason = runtime::FinishReason::kError;
   while (solo.reason == runtime::FinishReason::kLength && solo.output.size() < asked.max_tokens) {
     const TokenId token = choose(state, asked.sampling.seed, position++);
-    if (is_in(token, asked.sampling.stop_ids) || (!asked.sampling.ignore_eos && is_in(token, end_ids))) {
+    if (is_in(token, asked.sampling.stop_ids) ||
+        (!asked.sampling.ignore_eos && is_in(token, end_ids))) {
       solo.reason = runtime::FinishReason::kStop;
       solo.stop_id = token;
       break;
     }
     solo.output.push_back(token);
     state = absorb(state, token);
-    if (nan_at && position >= *nan_at && solo.output.size() < asked.max_tokens) solo.reason = runtime::FinishReason::kError;
+    if (nan_at && position >= *nan_at && solo.output.size() < asked.max_tokens)
+      solo.reason = runtime::FinishReason::kError;
   }
   return solo;
 }

@@ -1,0 +1,80 @@
+// How an admission or a life ends: finish, abort, deadline, retraction, all through
+// end_admission().
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "kernels/base/verify.hpp"
+#include "runtime/scheduler_impl.hpp"
+
+namespace runtime {
+namespace {
+
+const char* why(kernels::ErrorCode code) {
+  switch (code) {
+    case kernels::ErrorCode::kTimeout:
+      return "the request's deadline passed";
+    case kernels::ErrorCode::kUnavailable:
+      return "the server is shutting down";
+    default:
+      return "the request was aborted";
+  }
+}
+
+}  // namespace
+
+void Scheduler::Impl::abort(RequestId request, kernels::ErrorCode code) {
+  const std::vector<SequenceId> open = requests.sequences_of(request);
+  if (open.empty()) return;
+  ++counters.aborted_total;
+  for (const SequenceId id : open) {
+    Sequence* sequence = find(id);
+    VERIFY(sequence != nullptr);
+    std::string message = std::string(why(code)) + " after " +
+                          std::to_string(sequence->output_tokens()) + " output tokens";
+    finish(*sequence, {FinishReason::kAbort, {}, kernels::Error{code, std::move(message), {}}});
+  }
+}
+
+void Scheduler::Impl::expire(uint64_t now_us) {
+  while (const auto late = requests.expired(now_us)) abort(*late, kernels::ErrorCode::kTimeout);
+}
+
+void Scheduler::Impl::retract(Sequence& sequence) {
+  ++counters.retracted_total;
+  counters.recomputed_tokens_total +=
+      std::min<uint64_t>(sequence.now.consumed, sequence.tokens.size());
+  end_admission(sequence);
+  sequence.prompt.clear();  // an unfinished prompt is read again from its first token
+  queue.push(sequence);
+}
+
+void Scheduler::Impl::finish(Sequence& sequence, Ending ending) {
+  if (sequence.phase == Phase::kQueued) queue.erase(sequence);
+  end_admission(sequence);
+  SequenceFinished finished;
+  finished.request = sequence.request;
+  finished.sequence = sequence.id;
+  finished.reason = ending.reason;
+  finished.stop_id = ending.stop_id;
+  finished.error = std::move(ending.error);
+  finished.prompt_tokens = sequence.prompt_tokens;
+  finished.output_tokens =
+      sequence.output_tokens() + (ending.stop_id ? 1 : 0);  // the end id was generated too
+  tell(std::move(finished));
+  requests.ended(sequence.request, sequence.id);
+  const SequenceId id = sequence.id;
+  sequences.erase(id);
+}
+
+// The one place where an admission ends, whichever of finish, abort, stop and retraction comes
+// first. Plans already sent may still name the sequence: the worker executes them before the Close,
+// and before any Bind of these blocks to a new owner.
+void Scheduler::Impl::end_admission(Sequence& sequence) {
+  if (sequence.phase == Phase::kQueued) return;
+  if (sequence.phase == Phase::kRunning) VERIFY(std::erase(running, &sequence) == 1);
+  if (sequence.now.started) closes.push_back(sequence.id);
+  send(memory::CacheRequest{admission.release(sequence)});
+}
+
+}  // namespace runtime

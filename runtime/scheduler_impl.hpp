@@ -1,0 +1,87 @@
+// The parts of the scheduler core. What an event means stands in scheduler.cpp, what a result means
+// in scheduler_results.cpp, and how a sequence's admission or life ends in scheduler_ends.cpp.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/admission.hpp"
+#include "runtime/plan_builder.hpp"
+#include "runtime/request_queue.hpp"
+#include "runtime/request_table.hpp"
+#include "runtime/scheduler.hpp"
+
+namespace runtime {
+
+// Invariant: a sequence is in exactly one of: the queue, waiting for its first grant, running.
+struct Scheduler::Impl {
+  using Phase = Sequence::Phase;
+  struct Ending {
+    FinishReason reason = FinishReason::kStop;
+    std::optional<TokenId> stop_id;
+    std::optional<kernels::Error> error;
+  };
+
+  explicit Impl(const SchedulerConfig& settings);
+
+  void handle(SchedulerEvent&& event, uint64_t now_us);
+  void check() const;
+
+  // ---- events ----
+  void on(Submit&& event);
+  void on(Abort&& event) { abort(event.request, event.code); }
+  void on(StopSequence&& event);
+  void on(memory::CacheAnswer&& answer);
+  void on(StepResult&& result);
+  void on(Tick&&) {}
+  void on_answer(memory::Grant&& grant);
+  void on_answer(memory::Refusal&& refusal);
+  void on_answer(memory::Freed&&) { admission.freed(); }
+  void on_row(Sequence& sequence, const PlannedStep::Row& planned, RowResult&& row);
+  void on_prompt(Sequence& sequence, const PlannedStep::Row& planned, RowResult& row);
+  void on_token(Sequence& sequence, RowResult& row);
+
+  // ---- ends ----
+  void abort(RequestId request, kernels::ErrorCode code);
+  void expire(uint64_t now_us);
+  void retract(Sequence& sequence);
+  void finish(Sequence& sequence, Ending ending);
+  void end_admission(Sequence& sequence);
+
+  // ---- what follows every event ----
+  void send_plans();
+  void grow();
+  void admit();
+
+  Sequence* find(SequenceId id) {
+    const auto found = sequences.find(id);
+    return found == sequences.end() ? nullptr : &found->second;
+  }
+  bool ends(const Sequence& sequence, TokenId token) const;
+  template <class Output>
+  void send(Output&& output) {
+    out->emplace_back(std::forward<Output>(output));
+  }
+  template <class Event>
+  void tell(Event&& event) {  // to the session
+    out->emplace_back(std::in_place_type<SessionEvent>, std::forward<Event>(event));
+  }
+
+  SchedulerConfig config;
+  Admission admission;
+  PlanBuilder builder;
+  RequestQueue queue;
+  std::unordered_map<SequenceId, Sequence> sequences;  // node-based: pointers stay valid
+  RequestTable requests;
+  std::vector<Sequence*> running;     // in the order of goes_before()
+  std::vector<SequenceId> closes;     // records the worker may drop with the next plan
+  std::deque<PlannedStep> in_flight;  // plans with a Forward whose result is not back
+  std::vector<PlannedStep> spare;     // their memory, reused
+  uint64_t arrivals = 0;
+  SchedulerStats counters;
+  std::vector<SchedulerOutput>* out = nullptr;
+};
+
+}  // namespace runtime
