@@ -7,7 +7,9 @@
 
 namespace memory {
 
-CacheCore::CacheCore(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) { VERIFY(pool_ != nullptr); }
+CacheCore::CacheCore(std::unique_ptr<Pool> pool) : pool_(std::move(pool)) {
+  VERIFY(pool_ != nullptr);
+}
 
 CacheAnswer CacheCore::handle(const Reserve& request) {
   Grant grant{request.sequence, request.ticket, {}, {}, {}};

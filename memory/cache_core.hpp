@@ -1,7 +1,9 @@
-// All accounting of device memory: who owns which slot and page. Owned by the cache manager actor; plain, deterministic,
-// no clock, no I/O. It answers events with events; bytes are moved only by the worker, on commands.
+// All accounting of device memory: who owns which slot and page. Owned by the cache manager actor;
+// plain, deterministic, no clock, no I/O. It answers events with events; bytes are moved only by
+// the worker, on commands.
 //
-// Invariant, per kind, after every call: free + held by sequences == total, and no block has two owners.
+// Invariant, per kind, after every call: free + held by sequences == total, and no block has two
+// owners.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +16,9 @@
 
 namespace memory {
 
-// scheduler -> cache manager -------------------------------------------------------------------------------------
-// Asks for slots and pages together, or nothing. A sequence that already holds blocks gets more of them.
+// scheduler -> cache manager
+// ------------------------------------------------------------------------------------- Asks for
+// slots and pages together, or nothing. A sequence that already holds blocks gets more of them.
 struct Reserve {
   SequenceId sequence;
   uint32_t slots = 0;
@@ -24,14 +27,16 @@ struct Reserve {
   auto fields() { return std::tie(sequence, slots, pages, ticket); }
 };
 
-// Gives back everything the sequence holds; sent exactly once per admission. Idempotent for an unknown sequence.
+// Gives back everything the sequence holds; sent exactly once per admission. Idempotent for an
+// unknown sequence.
 struct Release {
   SequenceId sequence;
   auto fields() { return std::tie(sequence); }
 };
 using CacheRequest = std::variant<Reserve, Release>;
 
-// cache manager -> scheduler, one FIFO -----------------------------------------------------------------------------
+// cache manager -> scheduler, one FIFO
+// -----------------------------------------------------------------------------
 struct Grant {
   SequenceId sequence;
   uint64_t ticket = 0;

@@ -1,5 +1,6 @@
-// The memory commands of a step plan (architecture.md, "The life of a recurrent state"). A worker executes them in the
-// order it receives them. Each is its own type; runtime/step_plan.hpp joins them with Forward into one variant.
+// The memory commands of a step plan (architecture.md, "The life of a recurrent state"). A worker
+// executes them in the order it receives them. Each is its own type; runtime/step_plan.hpp joins
+// them with Forward into one variant.
 #pragma once
 
 #include <cstdint>

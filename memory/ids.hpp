@@ -1,5 +1,5 @@
-// Virtual ids. Above the allocator nothing else exists: plans, the scheduler and the tree name blocks by these, and
-// only the worker's table (changed by Bind and Move) knows the physical place.
+// Virtual ids. Above the allocator nothing else exists: plans, the scheduler and the tree name
+// blocks by these, and only the worker's table (changed by Bind and Move) knows the physical place.
 #pragma once
 
 #include <compare>
@@ -9,8 +9,8 @@
 
 namespace memory {
 
-// Room for one recurrent state (all layers: recurrent + conv window). `index` is virtual; the generation
-// changes on every release, so a stale id is recognised.
+// Room for one recurrent state (all layers: recurrent + conv window). `index` is virtual; the
+// generation changes on every release, so a stale id is recognised.
 struct SlotId {
   uint32_t index = 0;
   uint32_t generation = 0;
@@ -37,5 +37,7 @@ struct SequenceId {
 
 template <>
 struct std::hash<memory::SequenceId> {
-  size_t operator()(memory::SequenceId id) const noexcept { return std::hash<uint64_t>{}(id.value); }
+  size_t operator()(memory::SequenceId id) const noexcept {
+    return std::hash<uint64_t>{}(id.value);
+  }
 };

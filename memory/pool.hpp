@@ -1,5 +1,6 @@
-// The two kinds of blocks (states and KV pages) behind one interface: today two static pools (split_pool), later one
-// arena filled from both ends, whose frees answer with the moves that keep it packed.
+// The two kinds of blocks (states and KV pages) behind one interface: today two static pools
+// (split_pool), later one arena filled from both ends, whose frees answer with the moves that keep
+// it packed.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@
 namespace memory {
 
 struct PoolConfig {
-  uint64_t arena_bytes = 0;   // all memory for blocks
-  uint64_t state_bytes = 0;   // one slot's envelope
-  uint64_t page_bytes = 0;    // one page's envelope
-  double state_share = 0.5;   // split pools: part of the arena given to states
-  uint32_t max_slots = 0;     // no more slots than this (0 = no limit): a split pool gives the rest to pages
+  uint64_t arena_bytes = 0;  // all memory for blocks
+  uint64_t state_bytes = 0;  // one slot's envelope
+  uint64_t page_bytes = 0;   // one page's envelope
+  double state_share = 0.5;  // split pools: part of the arena given to states
+  // no more slots than this (0 = no limit): a split pool gives the rest to pages
+  uint32_t max_slots = 0;
 };
 
 struct KindCount {  // one kind of block, in blocks
@@ -36,7 +38,8 @@ class Pool {
     std::vector<SlotId> slots;
     std::vector<PageId> pages;
   };
-  [[nodiscard]] virtual std::optional<Blocks> acquire(uint32_t slots, uint32_t pages, std::vector<Bind>& binds) = 0;
+  [[nodiscard]] virtual std::optional<Blocks> acquire(uint32_t slots, uint32_t pages,
+                                                      std::vector<Bind>& binds) = 0;
   virtual void release(SlotId slot) = 0;  // VERIFYs the generation
   virtual void release(PageId page) = 0;
   virtual PoolCounts counts() const = 0;
@@ -51,7 +54,8 @@ class Pool {
   virtual bool can_ever_hold(uint32_t slots, uint32_t pages) const = 0;
 };
 
-// Two static pools. Throws std::invalid_argument when the arena is too small for one slot and one page.
+// Two static pools. Throws std::invalid_argument when the arena is too small for one slot and one
+// page.
 std::unique_ptr<Pool> make_split_pool(const PoolConfig& config);
 
 }  // namespace memory

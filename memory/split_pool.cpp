@@ -1,7 +1,8 @@
 // Two static pools: part of the arena is states, the rest pages, and the border never moves.
 //
-// Virtual and physical indices are handed out in unrelated orders (virtual: the one that rested longest, so a stale id keeps
-// failing; physical: the warmest memory first). Code that takes one for the other fails at once, not after the first Move.
+// Virtual and physical indices are handed out in unrelated orders (virtual: the one that rested
+// longest, so a stale id keeps failing; physical: the warmest memory first). Code that takes one
+// for the other fails at once, not after the first Move.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -16,14 +17,15 @@ namespace {
 
 constexpr uint64_t kRegionAlign = 64;  // bytes: one cache line, and the widest vector load
 
-// One kind of block. Invariant: the virtual ids that are not held, and the physical blocks that none of them names, are as many.
+// One kind of block. Invariant: the virtual ids that are not held, and the physical blocks that
+// none of them names, are as many.
 class BlockTable {
  public:
   BlockTable(BlockKind kind, uint32_t total) : kind_(kind), blocks_(total) {
     free_physical_.reserve(total);
     for (uint32_t i = 0; i < total; ++i) {
-      free_physical_.push_back(total - 1 - i);             // a stack: block 0 goes first
-      free_virtual_.push_back((i + total / 2) % total);    // a queue that starts half-way
+      free_physical_.push_back(total - 1 - i);           // a stack: block 0 goes first
+      free_virtual_.push_back((i + total / 2) % total);  // a queue that starts half-way
     }
   }
 
@@ -73,7 +75,9 @@ struct Split {
   uint64_t page_offset = 0;
 };
 
-uint64_t align_up(uint64_t bytes) { return (bytes + kRegionAlign - 1) / kRegionAlign * kRegionAlign; }
+uint64_t align_up(uint64_t bytes) {
+  return (bytes + kRegionAlign - 1) / kRegionAlign * kRegionAlign;
+}
 
 uint32_t clamp_count(uint64_t blocks) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, std::numeric_limits<int32_t>::max()));
@@ -81,20 +85,25 @@ uint32_t clamp_count(uint64_t blocks) {
 
 Split split_arena(const PoolConfig& config) {
   if (config.state_bytes == 0 || config.page_bytes == 0) {
-    throw std::invalid_argument("a slot and a page must have a size: got state_bytes " + std::to_string(config.state_bytes) +
-                                ", page_bytes " + std::to_string(config.page_bytes));
+    throw std::invalid_argument("a slot and a page must have a size: got state_bytes " +
+                                std::to_string(config.state_bytes) + ", page_bytes " +
+                                std::to_string(config.page_bytes));
   }
   if (!(config.state_share > 0.0 && config.state_share < 1.0)) {
-    throw std::invalid_argument("state_share must lie between 0 and 1, got " + std::to_string(config.state_share));
+    throw std::invalid_argument("state_share must lie between 0 and 1, got " +
+                                std::to_string(config.state_share));
   }
   const uint64_t least = align_up(config.state_bytes) + config.page_bytes;
   if (config.arena_bytes < least) {
-    throw std::invalid_argument("an arena of " + std::to_string(config.arena_bytes) + " bytes is too small: one slot (" +
-                                std::to_string(config.state_bytes) + " bytes) and one page (" +
-                                std::to_string(config.page_bytes) + " bytes) need " + std::to_string(least));
+    throw std::invalid_argument(
+        "an arena of " + std::to_string(config.arena_bytes) + " bytes is too small: one slot (" +
+        std::to_string(config.state_bytes) + " bytes) and one page (" +
+        std::to_string(config.page_bytes) + " bytes) need " + std::to_string(least));
   }
-  const auto share = static_cast<uint64_t>(static_cast<double>(config.arena_bytes) * config.state_share);
-  const uint64_t fits = (config.arena_bytes - config.page_bytes - (kRegionAlign - 1)) / config.state_bytes;
+  const auto share =
+      static_cast<uint64_t>(static_cast<double>(config.arena_bytes) * config.state_share);
+  const uint64_t fits =
+      (config.arena_bytes - config.page_bytes - (kRegionAlign - 1)) / config.state_bytes;
   Split split;
   split.slots = clamp_count(std::max<uint64_t>(1, std::min(share / config.state_bytes, fits)));
   if (config.max_slots != 0) split.slots = std::min(split.slots, config.max_slots);

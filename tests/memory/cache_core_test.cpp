@@ -1,7 +1,7 @@
+#include "memory/cache_core.hpp"
+
 #include <catch2/catch.hpp>
 #include <random>
-
-#include "memory/cache_core.hpp"
 
 namespace {
 
@@ -25,7 +25,8 @@ TEST_CASE("a reserve takes slots and pages together or nothing", "[memory]") {
   CHECK(grant.slots.size() == 1);
   CHECK(grant.pages.size() == 3);
   CHECK(grant.binds.size() == 4);
-  const auto second = core.handle(memory::Reserve{{2}, 1, 2, 10});  // a slot is free, two pages are not
+  const auto second =
+      core.handle(memory::Reserve{{2}, 1, 2, 10});  // a slot is free, two pages are not
   REQUIRE(std::holds_alternative<memory::Refusal>(second));
   CHECK(std::get<memory::Refusal>(second).ticket == 10);
   CHECK(core.counts().states.free == 1);
@@ -34,7 +35,8 @@ TEST_CASE("a reserve takes slots and pages together or nothing", "[memory]") {
   core.check();
 }
 
-TEST_CASE("a second reserve adds to what the sequence holds, and one release gives all back", "[memory]") {
+TEST_CASE("a second reserve adds to what the sequence holds, and one release gives all back",
+          "[memory]") {
   auto core = make_core(2, 4);
   core.handle(memory::Reserve{{1}, 1, 1, 1});
   const auto more = core.handle(memory::Reserve{{1}, 0, 2, 2});
@@ -50,7 +52,8 @@ TEST_CASE("a second reserve adds to what the sequence holds, and one release giv
   core.check();
 }
 
-TEST_CASE("the cache core never loses a block and never gives one twice, for any history", "[memory][property]") {
+TEST_CASE("the cache core never loses a block and never gives one twice, for any history",
+          "[memory][property]") {
   const auto seed = GENERATE(range(0u, 50u));
   CAPTURE(seed);
   std::mt19937 rng(seed);

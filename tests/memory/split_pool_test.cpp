@@ -25,9 +25,9 @@ TEST_CASE("a split pool agrees with a set of live blocks for any history", "[mem
   std::mt19937 rng(seed);
   const auto pool = memory::make_split_pool(blocks(5, 9));
   using Key = std::pair<memory::BlockKind, uint32_t>;
-  std::map<Key, memory::Bind> live;              // the oracle, by virtual id
-  std::set<Key> physical;                        // in use
-  std::map<Key, uint32_t> newest;                // last generation seen, by virtual id
+  std::map<Key, memory::Bind> live;  // the oracle, by virtual id
+  std::set<Key> physical;            // in use
+  std::map<Key, uint32_t> newest;    // last generation seen, by virtual id
   std::vector<memory::Pool::Blocks> held;
   for (int step = 0; step < 400; ++step) {
     const auto counts = pool->counts();
@@ -62,8 +62,10 @@ TEST_CASE("a split pool agrees with a set of live blocks for any history", "[mem
         physical.erase({kind, live.at({kind, id}).physical});
         live.erase({kind, id});
       };
-      for (const auto slot : held.back().slots) pool->release(slot), drop(memory::BlockKind::kState, slot.index);
-      for (const auto page : held.back().pages) pool->release(page), drop(memory::BlockKind::kPage, page.index);
+      for (const auto slot : held.back().slots)
+        pool->release(slot), drop(memory::BlockKind::kState, slot.index);
+      for (const auto page : held.back().pages)
+        pool->release(page), drop(memory::BlockKind::kPage, page.index);
       held.pop_back();
     }
     const auto now = pool->counts();
@@ -95,7 +97,8 @@ TEST_CASE("the regions of a split pool lie apart inside the arena", "[memory]") 
         if (most != 0) CHECK(states.blocks <= most);
         CHECK(states.offset + states.blocks * states.block_bytes <= pages.offset);
         CHECK(pages.offset + pages.blocks * pages.block_bytes <= arena);
-        CHECK(arena - pages.offset - pages.blocks * pages.block_bytes < 36);  // nothing is left over
+        CHECK(arena - pages.offset - pages.blocks * pages.block_bytes <
+              36);  // nothing is left over
         CHECK(states.blocks == pool->counts().states.total);
         CHECK(pages.blocks == pool->counts().pages.total);
         CHECK(pool->can_ever_hold(states.blocks, pages.blocks));
@@ -111,5 +114,6 @@ TEST_CASE("an arena too small for one slot and one page is refused with the numb
   CHECK_THROWS_WITH(memory::make_split_pool({100, 100, 36, 0.5, 0}),
                     Contains("100 bytes is too small") && Contains("need 164"));
   CHECK_THROWS_WITH(memory::make_split_pool({1000, 0, 36, 0.5, 0}), Contains("state_bytes 0"));
-  CHECK_THROWS_WITH(memory::make_split_pool({1000, 10, 36, 1.5, 0}), Contains("state_share must lie between 0 and 1"));
+  CHECK_THROWS_WITH(memory::make_split_pool({1000, 10, 36, 1.5, 0}),
+                    Contains("state_share must lie between 0 and 1"));
 }
