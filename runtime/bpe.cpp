@@ -8,15 +8,17 @@ namespace runtime {
 
 namespace {
 
-// A pair of neighbouring parts that form a token. Stale once its parts changed: then its left part is gone or its end moved.
+// A pair of neighbouring parts that form a token. Stale once its parts changed: then its left part
+// is gone or its end moved.
 struct Candidate {
-  uint64_t key = 0;   // rank << 32 | start: the order of merging
-  uint32_t end = 0;   // one past the pair's last byte
+  uint64_t key = 0;  // rank << 32 | start: the order of merging
+  uint32_t end = 0;  // one past the pair's last byte
   uint32_t start() const { return static_cast<uint32_t>(key); }
   bool operator>(const Candidate& other) const { return key > other.key; }
 };
 
-constexpr uint32_t kJoined = 0;  // next_[i] of a part that was joined to its left neighbour; no part ends at byte 0
+constexpr uint32_t kJoined =
+    0;  // next_[i] of a part that was joined to its left neighbour; no part ends at byte 0
 
 // The parts of one piece as a linked list over byte offsets: the part at i spans [i, next[i]).
 struct Parts {

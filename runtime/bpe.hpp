@@ -1,5 +1,6 @@
-// Byte-pair encoding of one pre-tokenized piece: while two neighbouring parts together form a token, the pair of lowest rank
-// is joined, the leftmost first. A token's rank is its id. Invariant: every single byte is a token, so any bytes can be encoded.
+// Byte-pair encoding of one pre-tokenized piece: while two neighbouring parts together form a
+// token, the pair of lowest rank is joined, the leftmost first. A token's rank is its id.
+// Invariant: every single byte is a token, so any bytes can be encoded.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,14 @@ namespace runtime {
 
 class BytePairEncoder {
  public:
-  // tokens[rank] holds the token's bytes; an empty entry is an unused rank. Entries are distinct and hold all 256 bytes.
+  // tokens[rank] holds the token's bytes; an empty entry is an unused rank. Entries are distinct
+  // and hold all 256 bytes.
   explicit BytePairEncoder(std::vector<std::string> tokens);
   BytePairEncoder(const BytePairEncoder&) = delete;  // the map's keys point into tokens_
   BytePairEncoder& operator=(const BytePairEncoder&) = delete;
 
-  // O(n log n) in the piece's bytes. A piece that is a token as a whole becomes that token, whatever its merges would give.
+  // O(n log n) in the piece's bytes. A piece that is a token as a whole becomes that token,
+  // whatever its merges would give.
   void encode(std::string_view piece, std::vector<TokenId>& out) const;
   std::optional<TokenId> find(std::string_view bytes) const;
   std::string_view bytes(TokenId rank) const;  // empty when unused

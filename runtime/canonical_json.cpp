@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kDepthMax = 100;
 
-// A number with a fraction or an exponent reads as a double; `parsed` stands in where from_chars gives none (underflow).
+// A number with a fraction or an exponent reads as a double; `parsed` stands in where from_chars
+// gives none (underflow).
 std::string canonical_number(const std::string& literal, double parsed) {
   if (literal.find_first_of(".eE") == std::string::npos) return literal == "-0" ? "0" : literal;
   double value = parsed;
@@ -103,14 +104,22 @@ struct NodeBuilder {
     return true;
   }
   bool on_string_part(Text piece, size_t, Code&) { return keep(piece); }
-  bool on_string(Text last, size_t, Code&) { return add({JsonNode::Kind::kString, take(last), {}}); }
+  bool on_string(Text last, size_t, Code&) {
+    return add({JsonNode::Kind::kString, take(last), {}});
+  }
   bool on_number_part(Text piece, Code&) { return keep(piece); }
-  bool on_int64(int64_t value, Text last, Code& code) { return on_double(static_cast<double>(value), last, code); }
-  bool on_uint64(uint64_t value, Text last, Code& code) { return on_double(static_cast<double>(value), last, code); }
+  bool on_int64(int64_t value, Text last, Code& code) {
+    return on_double(static_cast<double>(value), last, code);
+  }
+  bool on_uint64(uint64_t value, Text last, Code& code) {
+    return on_double(static_cast<double>(value), last, code);
+  }
   bool on_double(double value, Text last, Code&) {
     return add({JsonNode::Kind::kNumber, canonical_number(take(last), value), {}});
   }
-  bool on_bool(bool value, Code&) { return add({JsonNode::Kind::kBoolean, value ? "true" : "false", {}}); }
+  bool on_bool(bool value, Code&) {
+    return add({JsonNode::Kind::kBoolean, value ? "true" : "false", {}});
+  }
   bool on_null(Code&) { return add({JsonNode::Kind::kNull, "null", {}}); }
   bool on_comment_part(Text, Code&) { return true; }
   bool on_comment(Text, Code&) { return true; }
@@ -123,7 +132,8 @@ void append_members(const JsonNode& node, const JsonStyle& style, std::string& o
   for (const auto& member : node.members) members.push_back(&member);
   const bool is_object = node.kind == JsonNode::Kind::kObject;
   if (is_object && style.sort_keys) {
-    std::sort(members.begin(), members.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+    std::sort(members.begin(), members.end(),
+              [](const auto* a, const auto* b) { return a->first < b->first; });
   }
   for (size_t i = 0; i < members.size(); ++i) {
     if (i > 0) out += style.comma;
@@ -185,11 +195,13 @@ JsonNode to_json_node(const json::value& value) {
       return {JsonNode::Kind::kString, std::string(value.get_string()), {}};
     case json::kind::array:
       node.kind = JsonNode::Kind::kArray;
-      for (const json::value& item : value.get_array()) node.members.emplace_back(std::string(), to_json_node(item));
+      for (const json::value& item : value.get_array())
+        node.members.emplace_back(std::string(), to_json_node(item));
       return node;
     case json::kind::object:
       node.kind = JsonNode::Kind::kObject;
-      for (const auto& [key, member] : value.get_object()) node.members.emplace_back(key, to_json_node(member));
+      for (const auto& [key, member] : value.get_object())
+        node.members.emplace_back(key, to_json_node(member));
       return node;
   }
   return node;
@@ -203,12 +215,18 @@ std::string write_json(const JsonNode& node, const JsonStyle& style) {
 
 std::string_view json_type_name(JsonNode::Kind kind) {
   switch (kind) {
-    case JsonNode::Kind::kNull: return "null";
-    case JsonNode::Kind::kBoolean: return "boolean";
-    case JsonNode::Kind::kNumber: return "number";
-    case JsonNode::Kind::kString: return "string";
-    case JsonNode::Kind::kArray: return "array";
-    case JsonNode::Kind::kObject: return "object";
+    case JsonNode::Kind::kNull:
+      return "null";
+    case JsonNode::Kind::kBoolean:
+      return "boolean";
+    case JsonNode::Kind::kNumber:
+      return "number";
+    case JsonNode::Kind::kString:
+      return "string";
+    case JsonNode::Kind::kArray:
+      return "array";
+    case JsonNode::Kind::kObject:
+      return "object";
   }
   return "null";
 }
@@ -218,13 +236,27 @@ void append_json_escaped(std::string_view text, std::string& out) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\f': out += "\\f"; break;
-      case '\b': out += "\\b"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
       default:
         if (byte >= 0x20) {
           out += c;
@@ -248,7 +280,8 @@ std::string json_number(double value) {
   if (value != value) return "NaN";
   if (value - value != 0) return value > 0 ? "Infinity" : "-Infinity";
   char buffer[32];  // the longest spelling has 17 digits, sign, point and a four-character exponent
-  const auto scientific = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+  const auto scientific =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
   std::string text(buffer, scientific.ptr);
   const int exponent = std::atoi(text.c_str() + text.find('e') + 1);
   if (exponent < -4 || exponent >= 16) return text;

@@ -11,7 +11,8 @@ namespace runtime {
 
 class Tokenizer;
 
-// Holds back an incomplete UTF-8 sequence; invalid bytes become U+FFFD. The pieces joined are the text of all ids at once.
+// Holds back an incomplete UTF-8 sequence; invalid bytes become U+FFFD. The pieces joined are the
+// text of all ids at once.
 class Detokenizer {
  public:
   // skip_special: special tokens add nothing to the text, else their names.

@@ -1,5 +1,6 @@
-// Cuts text into the pieces that byte-pair encoding never merges across (k3-model.md 5.1): words with their leading blank or
-// punctuation mark, runs of Han characters, numbers of up to three digits, punctuation, white space.
+// Cuts text into the pieces that byte-pair encoding never merges across (k3-model.md 5.1): words
+// with their leading blank or punctuation mark, runs of Han characters, numbers of up to three
+// digits, punctuation, white space.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ class Pretokenizer {
   explicit Pretokenizer(Limits limits);
   ~Pretokenizer();
 
-  // Appends the pieces of `text`, which must be valid UTF-8; joined they are the text. Safe to call from many threads.
+  // Appends the pieces of `text`, which must be valid UTF-8; joined they are the text. Safe to call
+  // from many threads.
   void split(std::string_view text, std::vector<std::string_view>& pieces) const;
 
  private:

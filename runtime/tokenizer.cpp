@@ -6,8 +6,8 @@
 
 #include "runtime/bpe.hpp"
 #include "runtime/pretokenizer.hpp"
-#include "runtime/vocabulary_files.hpp"
 #include "runtime/utf8.hpp"
+#include "runtime/vocabulary_files.hpp"
 
 namespace runtime {
 
@@ -37,7 +37,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& directory) {
   const std::string model = directory + "/tiktoken.model";
   if (!std::filesystem::exists(model)) return nullptr;
   std::vector<std::string> tokens = read_tiktoken_model(model);
-  auto names = read_special_tokens(directory + "/tokenizer_config.json", static_cast<TokenId>(tokens.size()));
+  auto names = read_special_tokens(directory + "/tokenizer_config.json",
+                                   static_cast<TokenId>(tokens.size()));
   std::shared_ptr<Tokenizer> tokenizer(new Tokenizer);
   tokenizer->impl_ = std::make_unique<Impl>(std::move(tokens), std::move(names));
   return tokenizer;
@@ -68,7 +69,8 @@ bool Tokenizer::is_special(TokenId id) const { return impl_->special_names.conta
 
 std::string_view Tokenizer::bytes(TokenId id) const {
   const auto found = impl_->special_names.find(id);
-  return found == impl_->special_names.end() ? impl_->base.bytes(id) : std::string_view(found->second);
+  return found == impl_->special_names.end() ? impl_->base.bytes(id)
+                                             : std::string_view(found->second);
 }
 
 uint32_t Tokenizer::size() const {

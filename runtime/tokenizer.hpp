@@ -1,4 +1,5 @@
-// tiktoken byte-pair encoding with a PCRE2 pre-tokenizer (k3-model.md 5.1). Immutable after load: shared by threads.
+// tiktoken byte-pair encoding with a PCRE2 pre-tokenizer (k3-model.md 5.1). Immutable after load:
+// shared by threads.
 #pragma once
 
 #include <memory>
@@ -15,16 +16,19 @@ namespace runtime {
 
 class Tokenizer {
  public:
-  // Reads DIR/tiktoken.model and DIR/tokenizer_config.json. Throws std::runtime_error naming file and line.
-  // nullptr when the directory has no tiktoken.model (token-id prompts only).
+  // Reads DIR/tiktoken.model and DIR/tokenizer_config.json. Throws std::runtime_error naming file
+  // and line. nullptr when the directory has no tiktoken.model (token-id prompts only).
   static std::shared_ptr<const Tokenizer> load(const std::string& directory);
   ~Tokenizer();
 
-  // Text never yields a control id: a literal "<|open|>" becomes ordinary tokens. Invalid UTF-8 is encoded byte by byte.
+  // Text never yields a control id: a literal "<|open|>" becomes ordinary tokens. Invalid UTF-8 is
+  // encoded byte by byte.
   void encode_text(std::string_view text, std::vector<TokenId>& out) const;
-  std::optional<TokenId> special(std::string_view name) const;  // by its name in tokenizer_config.json
+  std::optional<TokenId> special(
+      std::string_view name) const;  // by its name in tokenizer_config.json
   bool is_special(TokenId id) const;
-  // Bytes of a token: raw bytes of a base rank, or the name of a special token. Empty for an unknown id.
+  // Bytes of a token: raw bytes of a base rank, or the name of a special token. Empty for an
+  // unknown id.
   std::string_view bytes(TokenId id) const;
   uint32_t size() const;  // one more than the largest id
 

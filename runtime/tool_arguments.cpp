@@ -11,7 +11,9 @@ namespace {
 constexpr std::string_view kWhiteSpace = " \t\r\n";
 
 // The text itself when it is JSON, else the text as a JSON string.
-std::string as_json(const std::string& text) { return parse_json_node(text) ? text : json_quoted(text); }
+std::string as_json(const std::string& text) {
+  return parse_json_node(text) ? text : json_quoted(text);
+}
 
 }  // namespace
 

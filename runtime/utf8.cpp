@@ -5,9 +5,10 @@ namespace runtime {
 namespace {
 
 struct Lead {
-  size_t length = 0;                        // of the whole sequence; 0: never starts one
-  uint8_t second_min = 0x80, second_max = 0xBF;  // excludes overlong forms, surrogates and values past U+10FFFF
-  uint32_t bits = 0;                        // the lead's part of the code point
+  size_t length = 0;  // of the whole sequence; 0: never starts one
+  uint8_t second_min = 0x80,
+          second_max = 0xBF;  // excludes overlong forms, surrogates and values past U+10FFFF
+  uint32_t bits = 0;          // the lead's part of the code point
 };
 
 Lead classify_lead(uint8_t byte) {
@@ -55,7 +56,8 @@ void Utf8Stream::push(std::string_view bytes, std::string& out) {
       pending_ = bytes;
       return;
     }
-    out += unit.kind == Utf8Unit::Kind::kValid ? bytes.substr(0, unit.bytes) : kReplacementCharacter;
+    out +=
+        unit.kind == Utf8Unit::Kind::kValid ? bytes.substr(0, unit.bytes) : kReplacementCharacter;
     bytes.remove_prefix(unit.bytes);
   }
 }

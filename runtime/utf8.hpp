@@ -1,5 +1,6 @@
-// Well-formed UTF-8, one unit at a time. A malformed stretch is cut into maximal subparts (Unicode 3.9, the WHATWG decoder's
-// practice), so every decoder that uses this file agrees on how many U+FFFD a broken text holds.
+// Well-formed UTF-8, one unit at a time. A malformed stretch is cut into maximal subparts
+// (Unicode 3.9, the WHATWG decoder's practice), so every decoder that uses this file agrees on how
+// many U+FFFD a broken text holds.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +19,15 @@ struct Utf8Unit {
     kIncomplete,  // the text ends inside a sequence that may still become valid
   };
   Kind kind = Kind::kValid;
-  size_t bytes = 0;          // 1 .. 4; of an incomplete unit: what is there, 1 .. 3
-  uint32_t code_point = 0;   // kValid only
+  size_t bytes = 0;         // 1 .. 4; of an incomplete unit: what is there, 1 .. 3
+  uint32_t code_point = 0;  // kValid only
 };
 
 // The unit at the start of `text`, which must not be empty.
 Utf8Unit next_utf8_unit(std::string_view text);
 
-// Bytes in, valid UTF-8 out. Holds back at most 3 bytes: the start of a sequence whose end has not come yet.
+// Bytes in, valid UTF-8 out. Holds back at most 3 bytes: the start of a sequence whose end has not
+// come yet.
 class Utf8Stream {
  public:
   void push(std::string_view bytes, std::string& out);

@@ -18,7 +18,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr TokenId kIdMax = (1 << 24) - 1;  // 100 times the largest vocabularies: a wild id must not size an array
+constexpr TokenId kIdMax =
+    (1 << 24) - 1;  // 100 times the largest vocabularies: a wild id must not size an array
 
 [[noreturn]] void fail(const std::string& place, const std::string& problem) {
   throw std::runtime_error(place + ": " + problem);
@@ -64,7 +65,8 @@ std::string decode_base64(std::string_view text) {
 std::optional<TokenId> parse_id(std::string_view text) {
   TokenId id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || id < 0 || id > kIdMax) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || id < 0 || id > kIdMax)
+    return std::nullopt;
   return id;
 }
 
@@ -86,7 +88,8 @@ ModelLine parse_line(std::string_view line, const std::string& place) {
   return parsed;
 }
 
-void require_all_bytes(const std::unordered_map<std::string, size_t>& lines, const std::string& path) {
+void require_all_bytes(const std::unordered_map<std::string, size_t>& lines,
+                       const std::string& path) {
   for (int byte = 0; byte < 256; ++byte) {
     if (lines.contains(std::string(1, static_cast<char>(byte)))) continue;
     fail(path, "holds no token for the single byte " + std::to_string(byte) +
@@ -102,7 +105,8 @@ json::value parse_json(const std::string& text, const std::string& path) {
   if (!error && !parser.done()) error = json::error::incomplete;
   if (error) {
     used = std::min(used, text.size());
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(used), '\n');
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(used), '\n');
     fail(path + ":" + std::to_string(line), "is not JSON (" + error.message() + ")");
   }
   return parser.release();
@@ -129,7 +133,8 @@ std::vector<std::string> read_tiktoken_model(const std::string& path) {
     const auto rank = static_cast<size_t>(parsed.rank);
     if (rank >= tokens.size()) tokens.resize(rank + 1);
     if (!tokens[rank].empty()) {
-      fail(place, "rank " + std::to_string(rank) + " already stands in line " + std::to_string(lines[tokens[rank]]));
+      fail(place, "rank " + std::to_string(rank) + " already stands in line " +
+                      std::to_string(lines[tokens[rank]]));
     }
     tokens[rank] = std::move(parsed.bytes);
   }
@@ -142,7 +147,9 @@ std::map<TokenId, std::string> read_special_tokens(const std::string& path, Toke
   if (!config.is_object()) fail(path, "is not a JSON object");
   const json::value* list = config.get_object().if_contains("added_tokens_decoder");
   if (list == nullptr || !list->is_object()) {
-    fail(path, "added_tokens_decoder is missing; expected an object that maps an id to {\"content\": name}");
+    fail(path,
+         "added_tokens_decoder is missing; expected an object that maps an id to {\"content\": "
+         "name}");
   }
   std::map<TokenId, std::string> special;
   std::set<std::string> names;
@@ -151,14 +158,17 @@ std::map<TokenId, std::string> read_special_tokens(const std::string& path, Toke
     const auto id = parse_id(key);
     if (!id) fail(place, "the id is not " + id_range());
     if (*id < base_ids) {
-      fail(place, "the id belongs to tiktoken.model; special tokens start at " + std::to_string(base_ids));
+      fail(place,
+           "the id belongs to tiktoken.model; special tokens start at " + std::to_string(base_ids));
     }
-    const json::value* name = entry.is_object() ? entry.get_object().if_contains("content") : nullptr;
+    const json::value* name =
+        entry.is_object() ? entry.get_object().if_contains("content") : nullptr;
     if (name == nullptr || !name->is_string() || name->get_string().empty()) {
       fail(place, "has no \"content\"; expected {\"content\": the token's name}");
     }
     std::string content(name->get_string());
-    if (!names.insert(content).second) fail(place, "the name \"" + content + "\" is given to two ids");
+    if (!names.insert(content).second)
+      fail(place, "the name \"" + content + "\" is given to two ids");
     if (!special.emplace(*id, std::move(content)).second) fail(place, "the id is given twice");
   }
   if (special.empty()) return special;

@@ -11,15 +11,19 @@ namespace runtime {
 
 namespace {
 
-// A header is text like any other once it is longer than this: names and keys are far shorter, and held text delays a stream.
+// A header is text like any other once it is longer than this: names and keys are far shorter, and
+// held text delays a stream.
 constexpr size_t kHeaderBytesMax = 4096;
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
 
 }  // namespace
 
-// Lenient by design: an element that opens ends those it cannot stand in, a close tag without its element and an unknown tag
-// are dropped, and text that stands in no element belongs to the content.
+// Lenient by design: an element that opens ends those it cannot stand in, a close tag without its
+// element and an unknown tag are dropped, and text that stands in no element belongs to the
+// content.
 struct XtmlParser::Impl {
   enum class Channel { kReasoning, kContent, kTools, kCall, kArgument };
   struct Header {
@@ -118,7 +122,8 @@ void XtmlParser::Impl::open_element(const XtmlTag& tag, std::vector<ChatDelta>& 
     end_section(Channel::kTools, out);
   } else if (tag.name == "call") {
     const std::string* tool = tag.find("tool");
-    if (tool != nullptr && !tool->empty()) begin_call(*tool, out);  // else nothing a client could run
+    if (tool != nullptr && !tool->empty())
+      begin_call(*tool, out);  // else nothing a client could run
   } else if (in_call() && (tag.name == "argument" || tag.name == "json")) {
     std::string text;
     if (tag.name == "json") {
@@ -206,7 +211,8 @@ void XtmlParser::Impl::emit(std::string text, std::vector<ChatDelta>& out) {
 }
 
 void XtmlParser::Impl::emit_arguments(std::string text, std::vector<ChatDelta>& out) {
-  if (!text.empty()) out.push_back({ChatDelta::Kind::kToolArguments, std::move(text), calls - 1, {}});
+  if (!text.empty())
+    out.push_back({ChatDelta::Kind::kToolArguments, std::move(text), calls - 1, {}});
 }
 
 XtmlParser::XtmlParser(std::shared_ptr<const Tokenizer> tokenizer, bool thinking)

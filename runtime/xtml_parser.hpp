@@ -1,5 +1,6 @@
-// Splits a chat answer into reasoning, content and tool calls while it streams. Works on token ids, so text that only looks
-// like markup stays text (k3-model.md 5.4). Streamed and whole answers pass through the same code.
+// Splits a chat answer into reasoning, content and tool calls while it streams. Works on token ids,
+// so text that only looks like markup stays text (k3-model.md 5.4). Streamed and whole answers pass
+// through the same code.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace runtime {
 struct ChatDelta {
   enum class Kind { kReasoning, kContent, kToolBegin, kToolArguments };
   Kind kind = Kind::kContent;
-  std::string text;      // reasoning, content, or a piece of the arguments' JSON text
+  std::string text;  // reasoning, content, or a piece of the arguments' JSON text
   uint32_t tool_index = 0;
   std::string tool_name;  // kToolBegin
 };
@@ -25,7 +26,8 @@ class XtmlParser {
   XtmlParser(std::shared_ptr<const Tokenizer> tokenizer, bool thinking);
   ~XtmlParser();
   void push(TokenId id, std::vector<ChatDelta>& out);
-  void finish(std::vector<ChatDelta>& out);  // flushes; closes the JSON of an unfinished call as far as it is valid
+  void finish(std::vector<ChatDelta>&
+                  out);  // flushes; closes the JSON of an unfinished call as far as it is valid
   bool saw_tool_call() const;
 
  private:

@@ -20,7 +20,9 @@ std::string escaped(std::string_view value) {
 
 }  // namespace
 
-void XtmlSegments::control(std::string_view marker) { segments_.push_back({std::string(marker), true}); }
+void XtmlSegments::control(std::string_view marker) {
+  segments_.push_back({std::string(marker), true});
+}
 
 void XtmlSegments::text(std::string_view text) {
   if (!text.empty()) segments_.push_back({std::string(text), false});

@@ -1,5 +1,5 @@
-// Builds the segments of an XTML prompt. Control markers stand alone; the name of a tag and each part of an attribute are text
-// segments of their own, so no byte-pair merge crosses them.
+// Builds the segments of an XTML prompt. Control markers stand alone; the name of a tag and each
+// part of an attribute are text segments of their own, so no byte-pair merge crosses them.
 #pragma once
 
 #include <initializer_list>

@@ -28,7 +28,8 @@ std::string unescaped(std::string_view value) {
 }  // namespace
 
 const std::string* XtmlTag::find(std::string_view key) const {
-  const auto found = std::find_if(attributes.begin(), attributes.end(), [&](const auto& item) { return item.first == key; });
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const auto& item) { return item.first == key; });
   return found == attributes.end() ? nullptr : &found->second;
 }
 
@@ -43,7 +44,8 @@ XtmlTag parse_xtml_tag(std::string_view header) {
     const size_t value = assign + 2;
     const size_t end = header.find('"', value);
     if (end == std::string_view::npos) return tag;
-    tag.attributes.emplace_back(header.substr(0, assign), unescaped(header.substr(value, end - value)));
+    tag.attributes.emplace_back(header.substr(0, assign),
+                                unescaped(header.substr(value, end - value)));
     header.remove_prefix(end + 1);
   }
 }

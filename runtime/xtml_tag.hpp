@@ -1,4 +1,5 @@
-// What stands between <|open|> or <|close|> and <|sep|>: a name, and attributes as in `call tool="get_weather" index="1"`.
+// What stands between <|open|> or <|close|> and <|sep|>: a name, and attributes as in `call
+// tool="get_weather" index="1"`.
 #pragma once
 
 #include <string>

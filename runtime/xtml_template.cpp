@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n\f\v";
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(kWhiteSpace) == std::string_view::npos; }
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(kWhiteSpace) == std::string_view::npos;
+}
 
 std::string fenced(const json::value& value) {
   return "```json\n" + write_json(to_json_node(value), kCompactSortedJson) + "\n```";
@@ -59,7 +61,9 @@ class Renderer {
 
 kernels::Result<std::vector<Segment>> Renderer::render() {
   if (has_tools(prompt_.tools)) {
-    render_internal("tool-declare", "# Tools\nHere are the available tools, described in JSONSchema.\n\n" + fenced(prompt_.tools));
+    render_internal("tool-declare",
+                    "# Tools\nHere are the available tools, described in JSONSchema.\n\n" +
+                        fenced(prompt_.tools));
   }
   if (auto error = render_effort()) return *error;
   if (auto error = render_conversation()) return *error;
@@ -80,12 +84,16 @@ Renderer::Failure Renderer::render_effort() {
   if (!prompt_.thinking || prompt_.effort.empty()) return std::nullopt;
   constexpr std::array<std::string_view, 4> kEfforts{"low", "medium", "high", "max"};
   if (std::find(kEfforts.begin(), kEfforts.end(), prompt_.effort) == kEfforts.end()) {
-    return invalid("reasoning_effort is \"" + prompt_.effort + "\"; expected low, medium, high or max", "reasoning_effort");
+    return invalid(
+        "reasoning_effort is \"" + prompt_.effort + "\"; expected low, medium, high or max",
+        "reasoning_effort");
   }
   render_internal("thinking-effort",
-                  "`thinking_effort` guides on how much to think in your thinking channel (not including the response "
+                  "`thinking_effort` guides on how much to think in your thinking channel (not "
+                  "including the response "
                   "channel), supported values include `low`, `medium`, `high`, and `max`.\n"
-                  "Now the system is invoked with `thinking_effort=" + prompt_.effort + "`.");
+                  "Now the system is invoked with `thinking_effort=" +
+                      prompt_.effort + "`.");
   return std::nullopt;
 }
 
@@ -96,10 +104,12 @@ Renderer::Failure Renderer::render_conversation() {
     Failure error;
     size_t next = i + 1;
     if (message.role == "system" && has_tools(message.tools)) {
-      render_internal("tool-declare",
-                      "## New Tools Available\nThe system dynamically extends the toolset via lazy-loading.\n"
-                      "You have access to all existing and extended tools.\n"
-                      "Here are the specs for the extended tools.\n\n" + fenced(message.tools));
+      render_internal(
+          "tool-declare",
+          "## New Tools Available\nThe system dynamically extends the toolset via lazy-loading.\n"
+          "You have access to all existing and extended tools.\n"
+          "Here are the specs for the extended tools.\n\n" +
+              fenced(message.tools));
     } else if (message.role == "system" || message.role == "developer") {
       render_plain(message, "system");
     } else if (message.role == "user") {
@@ -110,7 +120,8 @@ Renderer::Failure Renderer::render_conversation() {
       while (next < messages.size() && messages[next].role == "tool") ++next;
       error = render_tool_results(i, next);
     } else {
-      error = invalid(field(i, "role") + " is \"" + message.role + "\"; expected system, user, assistant or tool",
+      error = invalid(field(i, "role") + " is \"" + message.role +
+                          "\"; expected system, user, assistant or tool",
                       field(i, "role"));
     }
     if (error) return error;
@@ -156,7 +167,8 @@ Renderer::Failure Renderer::render_assistant(size_t index) {
 Renderer::Failure Renderer::render_call(size_t message, size_t call) {
   const ToolCall& tool_call = prompt_.messages[message].tool_calls[call];
   const std::string place = field(message, "tool_calls[" + std::to_string(call) + "].function.");
-  if (tool_call.name.empty()) return invalid(place + "name is empty; expected the tool's name", place + "name");
+  if (tool_call.name.empty())
+    return invalid(place + "name is empty; expected the tool's name", place + "name");
   const std::string number = std::to_string(call + 1);
   out_.open("call", {{"tool", tool_call.name}, {"index", number}});
   if (auto error = render_arguments(tool_call.arguments, place + "arguments")) return error;
@@ -165,7 +177,8 @@ Renderer::Failure Renderer::render_call(size_t message, size_t call) {
 }
 
 // No text at all means no arguments: clients send "" for a tool without parameters.
-Renderer::Failure Renderer::render_arguments(const std::string& arguments, const std::string& name) {
+Renderer::Failure Renderer::render_arguments(const std::string& arguments,
+                                             const std::string& name) {
   if (is_blank(arguments)) return std::nullopt;
   const std::optional<JsonNode> object = parse_json_node(arguments);
   if (!object) {
@@ -175,7 +188,9 @@ Renderer::Failure Renderer::render_arguments(const std::string& arguments, const
     return std::nullopt;
   }
   if (object->kind != JsonNode::Kind::kObject) {
-    return invalid(name + " is a JSON " + std::string(json_type_name(object->kind)) + "; expected an object as JSON text", name);
+    return invalid(name + " is a JSON " + std::string(json_type_name(object->kind)) +
+                       "; expected an object as JSON text",
+                   name);
   }
   for (const auto& [key, value] : object->members) {
     out_.open("argument", {{"key", key}, {"type", json_type_name(value.kind)}});
@@ -185,11 +200,14 @@ Renderer::Failure Renderer::render_arguments(const std::string& arguments, const
   return std::nullopt;
 }
 
-// A run of tool messages. When each answers a call of the last assistant message they are put into the order of the calls.
+// A run of tool messages. When each answers a call of the last assistant message they are put into
+// the order of the calls.
 Renderer::Failure Renderer::render_tool_results(size_t begin, size_t end) {
-  std::unordered_map<std::string_view, size_t> calls;  // id -> place in the assistant's list, the first of equal ids
+  std::unordered_map<std::string_view, size_t>
+      calls;  // id -> place in the assistant's list, the first of equal ids
   if (last_assistant_ != nullptr) {
-    for (size_t i = 0; i < last_assistant_->tool_calls.size(); ++i) calls.emplace(last_assistant_->tool_calls[i].id, i);
+    for (size_t i = 0; i < last_assistant_->tool_calls.size(); ++i)
+      calls.emplace(last_assistant_->tool_calls[i].id, i);
   }
   struct Result {
     size_t message = 0;
@@ -201,15 +219,19 @@ Renderer::Failure Renderer::render_tool_results(size_t begin, size_t end) {
     const bool answers = found != calls.end() && !found->first.empty();
     results.push_back({i, answers ? std::optional(found->second) : std::nullopt});
   }
-  if (std::all_of(results.begin(), results.end(), [](const Result& result) { return result.call.has_value(); })) {
-    std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) { return *a.call < *b.call; });
+  if (std::all_of(results.begin(), results.end(),
+                  [](const Result& result) { return result.call.has_value(); })) {
+    std::stable_sort(results.begin(), results.end(),
+                     [](const Result& a, const Result& b) { return *a.call < *b.call; });
   }
   for (const Result& result : results) {
     const ChatMessage& message = prompt_.messages[result.message];
-    const std::string& tool = result.call ? last_assistant_->tool_calls[*result.call].name : message.name;
+    const std::string& tool =
+        result.call ? last_assistant_->tool_calls[*result.call].name : message.name;
     if (tool.empty()) {
       return invalid(field(result.message, "tool_call_id") + " is \"" + message.tool_call_id +
-                         "\", the id of no call of the assistant message before it, and the message has no name; "
+                         "\", the id of no call of the assistant message before it, and the "
+                         "message has no name; "
                          "expected such an id, or the tool's name",
                      field(result.message, "tool_call_id"));
     }
@@ -224,10 +246,12 @@ Renderer::Failure Renderer::render_tool_results(size_t begin, size_t end) {
 void Renderer::render_tool_choice() {
   if (prompt_.tool_choice == ToolChoice::kRequired) {
     render_internal("tool-choice",
-                    "The system is invoked with `tool_choice=required`.\nYou MUST call tools in the next message.");
+                    "The system is invoked with `tool_choice=required`.\nYou MUST call tools in "
+                    "the next message.");
   } else if (prompt_.tool_choice == ToolChoice::kNone) {
     render_internal("tool-choice",
-                    "The system is invoked with `tool_choice=none`.\nYou MUST NOT call any tools in the next message.");
+                    "The system is invoked with `tool_choice=none`.\nYou MUST NOT call any tools "
+                    "in the next message.");
   }
 }
 
@@ -235,19 +259,25 @@ Renderer::Failure Renderer::render_response_format() {
   if (prompt_.response_format.is_null()) return std::nullopt;
   const json::object* format = prompt_.response_format.if_object();
   const json::value* type = format != nullptr ? format->if_contains("type") : nullptr;
-  const std::string name(type != nullptr && type->is_string() ? std::string_view(type->get_string()) : std::string_view());
+  const std::string name(type != nullptr && type->is_string() ? std::string_view(type->get_string())
+                                                              : std::string_view());
   if (name == "text") return std::nullopt;
   if (name != "json_object" && name != "json_schema") {
-    return invalid("response_format.type is not known; expected text, json_object or json_schema", "response_format.type");
+    return invalid("response_format.type is not known; expected text, json_object or json_schema",
+                   "response_format.type");
   }
   std::string body = "The system is invoked with `response_format=" + name +
-                     "`.\nYour response must be raw JSON data without markdown code blocks (```json) or any additional formatting.";
+                     "`.\nYour response must be raw JSON data without markdown code blocks "
+                     "(```json) or any additional formatting.";
   if (name == "json_schema") {
     const json::value* outer = format->if_contains("json_schema");
-    const json::value* schema = outer != nullptr && outer->is_object() ? outer->get_object().if_contains("schema") : nullptr;
+    const json::value* schema = outer != nullptr && outer->is_object()
+                                    ? outer->get_object().if_contains("schema")
+                                    : nullptr;
     if (schema == nullptr || !schema->is_object()) {
-      return invalid("response_format.json_schema.schema is missing or no object; expected a JSON schema",
-                     "response_format.json_schema.schema");
+      return invalid(
+          "response_format.json_schema.schema is missing or no object; expected a JSON schema",
+          "response_format.json_schema.schema");
     }
     body += "\nThe JSON data must match the following schema:\n" + fenced(*schema);
   }
@@ -262,9 +292,12 @@ void Renderer::render_generation_prompt() {
 
 }  // namespace
 
-kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt) { return Renderer(prompt).render(); }
+kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt) {
+  return Renderer(prompt).render();
+}
 
-kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer, const std::vector<Segment>& segments) {
+kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,
+                                                      const std::vector<Segment>& segments) {
   std::vector<TokenId> ids;
   for (const Segment& segment : segments) {
     if (!segment.control) {

@@ -19,6 +19,7 @@ struct Segment {
 kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt);
 
 // Errors when the tokenizer lacks a control marker the segments need.
-kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer, const std::vector<Segment>& segments);
+kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,
+                                                      const std::vector<Segment>& segments);
 
 }  // namespace runtime
