@@ -1,8 +1,7 @@
 #include "runtime/engine.hpp"
 
-#include <algorithm>
+#include <bit>
 #include <chrono>
-#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -21,9 +20,11 @@ uint64_t steady_ns() {
 }
 
 bool all_finite(std::span<const float> values) {
-  bool finite = true;
-  for (const float value : values) finite &= std::isfinite(value);
-  return finite;
+  uint32_t bad = 0;
+  for (const float value : values) {
+    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & 0x7f800000u) == 0x7f800000u);
+  }
+  return bad == 0;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "runtime/sampler.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 
 #include "runtime/log_exp.hpp"
@@ -12,10 +14,30 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-bool any_nan_or_infinite(std::span<const float> logits) {
-  bool bad = false;
-  for (const float logit : logits) bad |= !(logit < kInfinity);
-  return bad;
+// On bits, which compilers turn into lanes. Minus infinity passes: it is a masked token.
+bool any_nan_or_plus_infinity(std::span<const float> logits) {
+  constexpr uint32_t kPlusInfinity = 0x7f800000u;
+  uint32_t bad = 0;
+  for (const float logit : logits) {
+    const uint32_t bits = std::bit_cast<uint32_t>(logit);
+    bad |= static_cast<uint32_t>((bits & 0x7fffffffu) > kPlusInfinity) |
+           static_cast<uint32_t>(bits == kPlusInfinity);
+  }
+  return bad != 0;
+}
+
+// No NaN among them, so the order of comparisons does not matter: sixteen at a time.
+float largest_of(std::span<const float> logits) {
+  std::array<float, 16> lanes;
+  lanes.fill(-kInfinity);
+  const size_t whole = logits.size() / lanes.size() * lanes.size();
+  for (size_t i = 0; i < whole; i += lanes.size()) {
+    for (size_t j = 0; j < lanes.size(); ++j)
+      lanes[j] = logits[i + j] > lanes[j] ? logits[i + j] : lanes[j];
+  }
+  float largest = *std::max_element(lanes.begin(), lanes.end());
+  for (size_t i = whole; i < logits.size(); ++i) largest = std::max(largest, logits[i]);
+  return largest;
 }
 
 // A penalty or bias may be any number a client sends; the logit stays finite, so softmax stays
@@ -64,67 +86,78 @@ void apply_bias_and_mask(std::span<float> logits, const SamplingParams& params,
 }
 
 std::optional<TokenId> greedy(std::span<const float> logits) {
-  const auto best = std::max_element(logits.begin(), logits.end());  // the first of equals
-  if (best == logits.end() || *best == -kInfinity) return std::nullopt;
-  return static_cast<TokenId>(best - logits.begin());
+  const float largest = largest_of(logits);
+  if (largest == -kInfinity) return std::nullopt;
+  return static_cast<TokenId>(std::find(logits.begin(), logits.end(), largest) - logits.begin());
 }
 
-// argmax of score + noise over tokens offered in ascending id.
+// argmax of logit / temperature + noise, ties to the lower id, over tokens offered in any order.
+// Draws no noise for a token that cannot win, so offering the largest logit first makes most of the
+// vocabulary cost a comparison.
 class NoisyArgmax {
  public:
-  explicit NoisyArgmax(const NoiseKey& key) : key_(key) {}
+  NoisyArgmax(const NoiseKey& key, double temperature) : key_(key), temperature_(temperature) {}
 
-  void offer(TokenId id, double score) {
-    const uint32_t group = static_cast<uint32_t>(id) / 4;
-    if (!has_block_ || group != group_) {
-      block_ = noise_block(key_, group);
-      group_ = group;
-      has_block_ = true;
-    }
-    const uint32_t word = block_[static_cast<size_t>(id) % 4];
-    if (score + gumbel_bound(word) <= best_score_)
-      return;  // saves two logarithms for nearly every token
+  void offer(TokenId id, float logit) {
+    if (double{logit} < hopeless_below_) return;
+    const uint32_t word = noise_word(static_cast<uint32_t>(id));
+    const double score = double{logit} / temperature_;
+    if (score + gumbel_bound(word) < best_score_) return;  // saves two logarithms
     const double noisy = score + gumbel(word);
-    if (noisy > best_score_) {
-      best_score_ = noisy;
-      best_ = id;
-    }
+    if (noisy < best_score_ || (noisy == best_score_ && id > best_)) return;
+    best_score_ = noisy;
+    best_ = id;
+    // Noise is below 22.88. The rest of 23 covers the rounding of these operations while scores
+    // stay below 10^14.
+    if (best_score_ > -1e14 && best_score_ < 1e14)
+      hopeless_below_ = (best_score_ - 23.0) * temperature_;
   }
-  std::optional<TokenId> best() const { return best_; }
+  TokenId best() const { return best_; }
 
  private:
+  uint32_t noise_word(uint32_t id) {
+    if (!has_block_ || id / 4 != group_) {
+      group_ = id / 4;
+      block_ = noise_block(key_, group_);
+      has_block_ = true;
+    }
+    return block_[id % 4];
+  }
+
   NoiseKey key_;
+  double temperature_;
   PhiloxBlock block_{};
   uint32_t group_ = 0;
   bool has_block_ = false;
+  double hopeless_below_ = -std::numeric_limits<double>::infinity();  // logits
   double best_score_ = -std::numeric_limits<double>::infinity();
-  std::optional<TokenId> best_;
+  TokenId best_ = std::numeric_limits<TokenId>::max();
 };
 
 }  // namespace
 
 std::optional<TokenId> sample(const SampleInput& input) {
   const SamplingParams& params = *input.params;
-  if (any_nan_or_infinite(input.logits)) return std::nullopt;
+  if (any_nan_or_plus_infinity(input.logits)) return std::nullopt;
   apply_penalties(input.logits, params, *input.counts);
   apply_bias_and_mask(input.logits, params, input.output_tokens);
-  if (params.temperature <= 0.0f) return greedy(input.logits);
-  NoisyArgmax argmax({params.seed, params.choice, input.position, NoisePurpose::kToken});
-  const double temperature = double{params.temperature};
+  const std::optional<TokenId> largest = greedy(input.logits);
+  if (params.temperature <= 0.0f || !largest) return largest;
+  const auto logit = [&](TokenId id) { return input.logits[static_cast<size_t>(id)]; };
+  const NoiseKey key{params.seed, params.choice, input.position, NoisePurpose::kToken};
+  NoisyArgmax argmax(key, double{params.temperature});
+  argmax.offer(*largest, logit(*largest));  // it survives every filter, as the lowest of equals
   if (filters_vocabulary(params)) {
-    for (const TokenId id : surviving_tokens(input.logits, params)) {
-      argmax.offer(id, double{input.logits[static_cast<size_t>(id)]} / temperature);
-    }
+    for (const TokenId id : surviving_tokens(input.logits, params)) argmax.offer(id, logit(id));
   } else {
-    for (size_t i = 0; i < input.logits.size(); ++i) {
-      argmax.offer(static_cast<TokenId>(i), double{input.logits[i]} / temperature);
-    }
+    const auto count = static_cast<TokenId>(input.logits.size());
+    for (TokenId id = 0; id < count; ++id) argmax.offer(id, logit(id));
   }
   return argmax.best();
 }
 
 PositionLogprobs position_logprobs(std::span<const float> logits, TokenId chosen, int32_t top) {
-  const float largest = *std::max_element(logits.begin(), logits.end());
+  const float largest = largest_of(logits);
   double sum = 0;  // in ascending id
   for (const float logit : logits) sum += exp_double(double{logit} - double{largest});
   const double log_sum = double{largest} + log_double(sum);

@@ -24,7 +24,8 @@ using runtime::TokenId;
 using Tokens = std::vector<TokenId>;
 
 constexpr uint32_t kSlots = 4, kPages = 16;
-constexpr TokenId kPoison = 99;  // outside the vocabulary, so that no row ever samples it
+constexpr uint32_t kFirstVirtual = 1000;  // so that a virtual index is never a physical block
+constexpr TokenId kPoison = 99;           // outside the vocabulary, so that no row ever samples it
 
 SamplingParams sampled(uint64_t seed) {
   SamplingParams params;
@@ -52,7 +53,7 @@ class Bench {
 
   // Physical places are scattered on purpose: virtual index and physical block differ.
   SlotId bind_slot(uint32_t index) {
-    const SlotId id{index, ++slot_generation_[index]};
+    const SlotId id{kFirstVirtual + index, ++slot_generation_[index]};
     const memory::Bind bind{BlockKind::kState, id.index, id.generation, (index * 3 + 1) % kSlots};
     plan_.commands.push_back(bind);
     return id;
@@ -60,8 +61,8 @@ class Bench {
   std::vector<PageId> bind_pages(std::vector<uint32_t> indices) {
     std::vector<PageId> ids;
     for (const uint32_t index : indices) {
-      ids.push_back({index, ++page_generation_[index]});
-      const memory::Bind bind{BlockKind::kPage, index, ids.back().generation,
+      ids.push_back({kFirstVirtual + index, ++page_generation_[index]});
+      const memory::Bind bind{BlockKind::kPage, ids.back().index, ids.back().generation,
                               (index * 5 + 3) % kPages};
       plan_.commands.push_back(bind);
     }

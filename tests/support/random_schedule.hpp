@@ -48,14 +48,14 @@ class ScheduleMaker {
     config.page_tokens = pick(limits_.page_tokens);
     config.chunk_tokens = pick(limits_.chunk_tokens);
     config.context_length = limits_.prompt_tokens + limits_.output_tokens;
-    config.max_running = between(1, 6);
+    config.max_running = one_in(6) ? 1 : between(2, 6);
     config.plans_in_flight = one_in(4) ? 1 : 2;
     config.model_end_ids = {0};
-    const uint32_t slots = between(1, config.max_running);
+    const uint32_t slots = one_in(4) ? between(1, config.max_running) : config.max_running;
     // At least what the longest sequence can need, so nothing is refused; often hardly more, so
     // running sequences collide.
     const uint32_t least = (config.context_length + config.page_tokens - 1) / config.page_tokens;
-    const uint32_t pages = least + (one_in(3) ? least * 4 : between(0, least / 2));
+    const uint32_t pages = least + (one_in(4) ? least * 4 : between(0, 2));
     config.capacity = {{slots, slots, 0}, {pages, pages, 0}};
     return schedule;
   }
@@ -65,11 +65,12 @@ class ScheduleMaker {
     ScheduledRequest made;
     made.submit.request = {id};
     made.submit.priority = one_in(3) ? static_cast<int32_t>(between(0, 4)) - 2 : 0;
-    made.arrives_at = between(0, 150);
+    made.arrives_at = between(0, 100);
     runtime::NewSequence sequence;
-    for (uint32_t i = between(1, limits_.prompt_tokens); i > 0; --i)
-      sequence.prompt.push_back(token());
-    sequence.max_tokens = between(1, limits_.output_tokens);
+    const uint32_t longest =
+        one_in(2) ? limits_.prompt_tokens : 6;  // many short prompts: many grow at once
+    for (uint32_t i = between(1, longest); i > 0; --i) sequence.prompt.push_back(token());
+    sequence.max_tokens = one_in(2) ? limits_.output_tokens : between(1, limits_.output_tokens);
     sequence.sampling = sampling();
     if (one_in(4)) sequence.prompt_logprobs = true;
     if (sequence.prompt_logprobs && one_in(3)) sequence.max_tokens = 0;
@@ -97,7 +98,7 @@ class ScheduleMaker {
     if (one_in(4)) params.logit_bias = {{token(), 1.5f}, {token(), -2.0f}};
     params.seed = rng_();
     if (one_in(3)) params.top_logprobs = static_cast<int32_t>(between(0, 5));
-    if (one_in(3)) params.min_tokens = between(1, 6);
+    if (one_in(3)) params.min_tokens = between(1, limits_.output_tokens);
     params.ignore_eos = one_in(2);
     if (!params.ignore_eos) params.stop_ids = {0};
     if (one_in(4)) params.stop_ids.push_back(token());
