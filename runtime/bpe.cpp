@@ -17,8 +17,8 @@ struct Candidate {
   bool operator>(const Candidate& other) const { return key > other.key; }
 };
 
-constexpr uint32_t kJoined =
-    0;  // next_[i] of a part that was joined to its left neighbour; no part ends at byte 0
+// Parts::next of a part that was joined to its left neighbour: no part ends at byte 0.
+constexpr uint32_t kJoined = 0;
 
 // The parts of one piece as a linked list over byte offsets: the part at i spans [i, next[i]).
 struct Parts {
