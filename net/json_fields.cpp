@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kShownCharacters = 40;  // of a string in an error message
 
 kernels::Error parse_error(std::string_view what, size_t offset) {
-  return kernels::invalid("the body is not valid JSON: " + std::string(what) + " at byte " + std::to_string(offset));
+  return kernels::invalid("the body is not valid JSON: " + std::string(what) + " at byte " +
+                          std::to_string(offset));
 }
 
 std::string shown_number(double value) {
@@ -24,7 +25,8 @@ std::string shown_number(double value) {
 }
 
 std::string range_text(NumberRange range) {
-  if (range.open_low) return "above " + shown_number(range.low) + " and at most " + shown_number(range.high);
+  if (range.open_low)
+    return "above " + shown_number(range.low) + " and at most " + shown_number(range.high);
   return "between " + shown_number(range.low) + " and " + shown_number(range.high);
 }
 
@@ -40,12 +42,14 @@ kernels::Result<json::object> parse_json_object(std::string_view body) {
   json::error_code code;
   const size_t used = parser.write_some(body.data(), body.size(), code);
   if (code == json::error::too_deep)
-    return kernels::invalid("the body is nested deeper than " + std::to_string(kJsonDepthMax) + " levels");
+    return kernels::invalid("the body is nested deeper than " + std::to_string(kJsonDepthMax) +
+                            " levels");
   if (code == json::error::incomplete) return parse_error("it ends too early", body.size());
   if (code) return parse_error(code.message(), used);
   if (used < body.size()) return parse_error("text after the end of the object", used);
   json::value value = parser.release();
-  if (!value.is_object()) return kernels::invalid("the body must be a JSON object, got " + describe(value));
+  if (!value.is_object())
+    return kernels::invalid("the body must be a JSON object, got " + describe(value));
   return std::move(value.get_object());
 }
 
@@ -63,7 +67,8 @@ std::string describe(const json::value& value) {
   const std::string_view text(value.get_string().data(), value.get_string().size());
   std::string shown;
   append_quoted(shown, code_point_prefix(text, kShownCharacters));
-  if (code_point_prefix(text, kShownCharacters).size() < text.size()) shown.insert(shown.size() - 1, "...");
+  if (code_point_prefix(text, kShownCharacters).size() < text.size())
+    shown.insert(shown.size() - 1, "...");
   return shown;
 }
 
@@ -71,7 +76,8 @@ std::optional<int64_t> exact_integer(const json::value& value) {
   if (value.is_int64()) return value.get_int64();
   if (!value.is_double()) return std::nullopt;  // uint64 is only produced beyond int64's range
   const double number = value.get_double();
-  constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it a double no longer names one integer
+  constexpr double kExact =
+      9007199254740992.0;  // 2^53: beyond it a double no longer names one integer
   if (!(std::fabs(number) <= kExact) || number != std::trunc(number)) return std::nullopt;
   return static_cast<int64_t>(number);
 }
@@ -97,7 +103,8 @@ std::optional<double> Fields::number(std::string_view name, NumberRange range) {
   if (value == nullptr) return std::nullopt;
   json::error_code code;
   const double number = value->is_number() ? value->to_number<double>(code) : std::nan("");
-  const bool inside = number <= range.high && (range.open_low ? number > range.low : number >= range.low);
+  const bool inside =
+      number <= range.high && (range.open_low ? number > range.low : number >= range.low);
   if (inside) return number;
   expected(name, "a number " + range_text(range), *value);
   return std::nullopt;
@@ -108,19 +115,23 @@ std::optional<int64_t> Fields::integer(std::string_view name, IntegerRange range
   if (value == nullptr) return std::nullopt;
   const auto number = exact_integer(*value);
   if (number && *number >= range.low && *number <= range.high) return number;
-  expected(name, "an integer between " + std::to_string(range.low) + " and " + std::to_string(range.high), *value);
+  expected(name,
+           "an integer between " + std::to_string(range.low) + " and " + std::to_string(range.high),
+           *value);
   return std::nullopt;
 }
 
 std::optional<std::string> Fields::string(std::string_view name) {
   const json::value* value = find(name);
   if (value == nullptr) return std::nullopt;
-  if (value->is_string()) return std::string(value->get_string().data(), value->get_string().size());
+  if (value->is_string())
+    return std::string(value->get_string().data(), value->get_string().size());
   expected(name, "a string", *value);
   return std::nullopt;
 }
 
-std::optional<std::string> Fields::word(std::string_view name, std::initializer_list<std::string_view> words) {
+std::optional<std::string> Fields::word(std::string_view name,
+                                        std::initializer_list<std::string_view> words) {
   const json::value* value = find(name);
   if (value == nullptr) return std::nullopt;
   std::string list;
@@ -129,7 +140,7 @@ std::optional<std::string> Fields::word(std::string_view name, std::initializer_
       return std::string(word);
     list += (list.empty() ? "" : ", ") + std::string(word);
   }
-  expected(name, "one of " + list, *value);
+  expected(name, words.size() == 1 ? "\"" + list + "\"" : "one of " + list, *value);
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Reads typed fields out of a request's JSON. The first wrong field becomes the error, with its path, its value and
-// what is right.
+// Reads typed fields out of a request's JSON. The first wrong field becomes the error, with its
+// path, its value and what is right.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -21,7 +21,8 @@ inline constexpr size_t kJsonDepthMax =
 // The top-level object of a body. A repeated key: the last one wins.
 kernels::Result<boost::json::object> parse_json_object(std::string_view body);
 
-// How an error message shows a value: scalars as written (long strings cut), "an array", "an object".
+// How an error message shows a value: scalars as written (long strings cut), "an array", "an
+// object".
 std::string describe(const boost::json::value& value);
 
 struct NumberRange {
@@ -32,15 +33,16 @@ struct IntegerRange {
   int64_t low = 0, high = 0;
 };
 
-// The integer a JSON number stands for (16 and 16.0 alike); empty for anything else, or if it does not fit.
+// The integer a JSON number stands for (16 and 16.0 alike); empty for anything else, or if it does
+// not fit.
 std::optional<int64_t> exact_integer(const boost::json::value& value);
 
 // A view of one object. null counts as absent; unknown fields are nobody's business.
 // Invariant: the first failure is the one kept; a field that fails reads as absent.
 class Fields {
  public:
-  // `path` names the object in messages ("" at the top, "messages[2]" inside); `error` is shared by all views of a
-  // request.
+  // `path` names the object in messages ("" at the top, "messages[2]" inside); `error` is shared by
+  // all views of a request.
   Fields(const boost::json::object& object, std::string path, std::optional<kernels::Error>& error);
 
   const boost::json::value* find(std::string_view name) const;  // nullptr: absent or null
@@ -49,7 +51,8 @@ class Fields {
   std::optional<int64_t> integer(std::string_view name, IntegerRange range);
   std::optional<std::string> string(std::string_view name);
   // One of the listed words.
-  std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> words);
+  std::optional<std::string> word(std::string_view name,
+                                  std::initializer_list<std::string_view> words);
   const boost::json::object* object(std::string_view name);
   const boost::json::array* array(std::string_view name);
 

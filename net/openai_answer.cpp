@@ -21,8 +21,12 @@ void append_usage(std::string& out, const Usage& usage) {
 
 }  // namespace
 
-AnswerBase::AnswerBase(AnswerHead head, std::string_view object, std::string_view chunk_object, uint32_t choices)
-    : head_(std::move(head)), choices_(choices), body_begin_(envelope(object)), chunk_begin_(envelope(chunk_object)) {}
+AnswerBase::AnswerBase(AnswerHead head, std::string_view object, std::string_view chunk_object,
+                       uint32_t choices)
+    : head_(std::move(head)),
+      choices_(choices),
+      body_begin_(envelope(object)),
+      chunk_begin_(envelope(chunk_object)) {}
 
 std::string AnswerBase::envelope(std::string_view object) const {
   std::string out = "{\"id\":";
@@ -48,15 +52,19 @@ std::string AnswerBase::begin_chunk(uint32_t choice) const {
   return chunk;
 }
 
-void AnswerBase::end_chunk(std::string& chunk) const { chunk += head_.include_usage ? "}],\"usage\":null}" : "}]}"; }
+void AnswerBase::end_chunk(std::string& chunk) const {
+  chunk += head_.include_usage ? "}],\"usage\":null}" : "}]}";
+}
 
 void AnswerBase::handle(const actors::SinkEvent& event, Chunks* chunks) {
   if (failed_) return;
   if (const auto* start = std::get_if<actors::Accepted>(&event)) accepted(*start, chunks);
   if (const auto* failure = std::get_if<actors::Failed>(&event)) failed_ = failure->error;
-  if (const auto* piece = std::get_if<actors::Delta>(&event); piece != nullptr && piece->choice < choices_)
+  if (const auto* piece = std::get_if<actors::Delta>(&event);
+      piece != nullptr && piece->choice < choices_)
     delta(*piece, chunks);
-  if (const auto* end = std::get_if<actors::ChoiceDone>(&event); end != nullptr && end->choice < choices_) {
+  if (const auto* end = std::get_if<actors::ChoiceDone>(&event);
+      end != nullptr && end->choice < choices_) {
     usage_.reasoning_tokens += end->reasoning_tokens;
     choice_done(*end, chunks);
   }

@@ -1,5 +1,5 @@
-// What a chat answer and a completion answer share: the fields around the choices, usage, the order of a stream's
-// payloads.
+// What a chat answer and a completion answer share: the fields around the choices, usage, the order
+// of a stream's payloads.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,13 @@ struct Usage {
   uint32_t prompt_tokens = 0, cached_tokens = 0, output_tokens = 0, reasoning_tokens = 0;
 };
 
-// Sends events to the hooks of one kind of answer. Every text passes through delta() and choice_done(), streamed or
-// not. Invariant: open() was called for a choice before any other hook names it.
+// Sends events to the hooks of one kind of answer. Every text passes through delta() and
+// choice_done(), streamed or not. Invariant: open() was called for a choice before any other hook
+// names it.
 class AnswerBase : public Answer {
  public:
-  AnswerBase(AnswerHead head, std::string_view object, std::string_view chunk_object, uint32_t choices);
+  AnswerBase(AnswerHead head, std::string_view object, std::string_view chunk_object,
+             uint32_t choices);
   void stream(const actors::SinkEvent& event, std::vector<std::string>& payloads) final;
   void collect(const actors::SinkEvent& event) final;
   std::string body() final;
@@ -41,7 +43,8 @@ class AnswerBase : public Answer {
   virtual void accepted(const actors::Accepted& event, Chunks* chunks) = 0;
   virtual void delta(const actors::Delta& event, Chunks* chunks) = 0;
   virtual void choice_done(const actors::ChoiceDone& event, Chunks* chunks) = 0;
-  virtual void append_choice(std::string& out, uint32_t choice) const = 0;  // the collected choice's JSON object
+  virtual void append_choice(std::string& out,
+                             uint32_t choice) const = 0;  // the collected choice's JSON object
 
   std::string begin_chunk(uint32_t choice) const;  // up to and including `{"index":N`
   void end_chunk(std::string& chunk) const;        // closes the choice and the chunk
@@ -77,7 +80,8 @@ struct CompletionAnswerOptions {
   uint32_t prompts = 1, n = 1;  // choice index = prompt index * n + j
   bool echo = false, logprobs = false;
   bool return_token_ids = false, tokens_as_ids = false, skip_special_tokens = true;
-  std::shared_ptr<const runtime::Tokenizer> tokenizer;  // nullptr: texts are empty, token names are ids
+  std::shared_ptr<const runtime::Tokenizer>
+      tokenizer;  // nullptr: texts are empty, token names are ids
 };
 std::unique_ptr<Answer> make_completion_answer(CompletionAnswerOptions options);
 

@@ -1,5 +1,5 @@
-// The OpenAI-compatible schemas: request bodies become GenerateRequests, sink events become answers. Knows JSON, no
-// sockets.
+// The OpenAI-compatible schemas: request bodies become GenerateRequests, sink events become
+// answers. Knows JSON, no sockets.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,14 @@
 
 namespace net {
 
-// Turns the sink events of one request into what goes on the wire. Streamed and whole answers pass through the same
-// code. Invariant: payloads joined choice by choice carry the same text, calls and log-probabilities as body().
+// Turns the sink events of one request into what goes on the wire. Streamed and whole answers pass
+// through the same code. Invariant: payloads joined choice by choice carry the same text, calls and
+// log-probabilities as body().
 class Answer {
  public:
   virtual ~Answer() = default;
-  // Streaming: appends the JSON text of zero or more SSE `data:` payloads; "[DONE]" is the last one of an answer.
+  // Streaming: appends the JSON text of zero or more SSE `data:` payloads; "[DONE]" is the last one
+  // of an answer.
   virtual void stream(const actors::SinkEvent& event, std::vector<std::string>& payloads) = 0;
   // Not streaming: collects; after Done, body() is the whole JSON answer.
   virtual void collect(const actors::SinkEvent& event) = 0;
@@ -31,13 +33,18 @@ struct ParsedRequest {
   std::unique_ptr<Answer> answer;
 };
 
-kernels::Result<ParsedRequest> parse_chat_request(std::string_view body, const actors::Service& service);
-kernels::Result<ParsedRequest> parse_completion_request(std::string_view body, const actors::Service& service);
-kernels::Result<std::string> answer_tokenize(std::string_view body, const actors::Service& service);    // JSON answer
-kernels::Result<std::string> answer_detokenize(std::string_view body, const actors::Service& service);  // JSON answer
+kernels::Result<ParsedRequest> parse_chat_request(std::string_view body,
+                                                  const actors::Service& service);
+kernels::Result<ParsedRequest> parse_completion_request(std::string_view body,
+                                                        const actors::Service& service);
+kernels::Result<std::string> answer_tokenize(std::string_view body,
+                                             const actors::Service& service);  // JSON answer
+kernels::Result<std::string> answer_detokenize(std::string_view body,
+                                               const actors::Service& service);  // JSON answer
 
 std::string models_json(const actors::ServiceInfo& info);
-std::string model_json(const actors::ServiceInfo& info, std::string_view id);  // the caller decides which ids exist
+std::string model_json(const actors::ServiceInfo& info,
+                       std::string_view id);  // the caller decides which ids exist
 
 // {"error": {"message", "type", "param", "code"}}
 std::string error_json(const kernels::Error& error, unsigned status);

@@ -20,7 +20,8 @@ struct CollectedChoice {
 };
 
 bool continues(const runtime::ChatDelta& last, const runtime::ChatDelta& next) {
-  return last.kind == next.kind && next.kind != Kind::kToolBegin && last.tool_index == next.tool_index;
+  return last.kind == next.kind && next.kind != Kind::kToolBegin &&
+         last.tool_index == next.tool_index;
 }
 
 // Neighbours of one kind become one piece: one chunk on the wire.
@@ -37,7 +38,8 @@ std::vector<runtime::ChatDelta> join_pieces(const std::vector<runtime::ChatDelta
 class ChatAnswer final : public AnswerBase {
  public:
   explicit ChatAnswer(ChatAnswerOptions options)
-      : AnswerBase(std::move(options.head), "chat.completion", "chat.completion.chunk", options.choices),
+      : AnswerBase(std::move(options.head), "chat.completion", "chat.completion.chunk",
+                   options.choices),
         names_(std::move(options.tokenizer), false),
         logprobs_(options.logprobs),
         call_key_(std::move(options.call_key)),
@@ -46,9 +48,12 @@ class ChatAnswer final : public AnswerBase {
  private:
   void accepted(const actors::Accepted&, Chunks* chunks) override {
     if (chunks == nullptr) return;
-    for (uint32_t choice = 0; choice < choices(); ++choice) {  // the role is named once per choice, here
+    for (uint32_t choice = 0; choice < choices();
+         ++choice) {  // the role is named once per choice, here
       std::string chunk = begin_chunk(choice);
-      chunk += ",\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"logprobs\":null,\"finish_reason\":null";
+      chunk +=
+          ",\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"logprobs\":null,\"finish_"
+          "reason\":null";
       end_chunk(chunk);
       chunks->push_back(std::move(chunk));
     }
@@ -68,7 +73,8 @@ class ChatAnswer final : public AnswerBase {
     // Log-probabilities go with the first piece; markup has them without a piece.
     for (size_t i = 0; i < pieces.size(); ++i)
       chunks->push_back(chunk_of(event.choice, &pieces[i], i == 0 ? logprobs : std::string()));
-    if (pieces.empty() && !logprobs.empty()) chunks->push_back(chunk_of(event.choice, nullptr, logprobs));
+    if (pieces.empty() && !logprobs.empty())
+      chunks->push_back(chunk_of(event.choice, nullptr, logprobs));
   }
 
   void choice_done(const actors::ChoiceDone& event, Chunks* chunks) override {
@@ -93,11 +99,13 @@ class ChatAnswer final : public AnswerBase {
     else call.arguments += piece.text;
   }
 
-  std::string chunk_of(uint32_t choice, const runtime::ChatDelta* piece, const std::string& logprobs) const {
+  std::string chunk_of(uint32_t choice, const runtime::ChatDelta* piece,
+                       const std::string& logprobs) const {
     std::string chunk = begin_chunk(choice);
     chunk += ",\"delta\":{";
     if (piece != nullptr) append_piece(chunk, choice, *piece);
-    chunk += logprobs.empty() ? "},\"logprobs\":null" : "},\"logprobs\":{\"content\":[" + logprobs + "]}";
+    chunk += logprobs.empty() ? "},\"logprobs\":null"
+                              : "},\"logprobs\":{\"content\":[" + logprobs + "]}";
     chunk += ",\"finish_reason\":null";
     end_chunk(chunk);
     return chunk;
@@ -133,7 +141,8 @@ class ChatAnswer final : public AnswerBase {
   void append_call(std::string& out, uint32_t choice, size_t index, std::string_view name,
                    std::string_view arguments) const {
     out += ",\"id\":";
-    append_quoted(out, "call_" + call_key_ + "_" + std::to_string(choice) + "_" + std::to_string(index));
+    append_quoted(out,
+                  "call_" + call_key_ + "_" + std::to_string(choice) + "_" + std::to_string(index));
     out += ",\"type\":\"function\",\"function\":{\"name\":";
     append_quoted(out, name);
     out += ",\"arguments\":";
@@ -160,7 +169,8 @@ class ChatAnswer final : public AnswerBase {
       append_call(out, index, i, choice.calls[i].name, choice.calls[i].arguments);
     }
     if (!choice.calls.empty()) out += ']';
-    out += choice.logprobs.empty() ? "},\"logprobs\":null" : "},\"logprobs\":{\"content\":[" + choice.logprobs + "]}";
+    out += choice.logprobs.empty() ? "},\"logprobs\":null"
+                                   : "},\"logprobs\":{\"content\":[" + choice.logprobs + "]}";
     append_finish(out, choice.done);
     out += '}';
   }

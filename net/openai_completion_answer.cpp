@@ -14,7 +14,8 @@ struct Piece {
   std::string text;
   std::vector<TokenId> token_ids;  // generated ones only
   CompletionLogprobs logprobs;
-  bool names_prompt = false;  // the first piece of a choice: carries prompt_token_ids if they were asked for
+  bool names_prompt =
+      false;  // the first piece of a choice: carries prompt_token_ids if they were asked for
 };
 
 struct ChoiceState {
@@ -38,7 +39,8 @@ void append_ids(std::string& out, std::string_view key, const std::vector<TokenI
 class CompletionAnswer final : public AnswerBase {
  public:
   explicit CompletionAnswer(CompletionAnswerOptions options)
-      : AnswerBase(std::move(options.head), "text_completion", "text_completion", options.prompts * options.n),
+      : AnswerBase(std::move(options.head), "text_completion", "text_completion",
+                   options.prompts * options.n),
         options_(std::move(options)),
         names_(options_.tokenizer, options_.tokens_as_ids),
         states_(choices()) {}
@@ -55,7 +57,8 @@ class CompletionAnswer final : public AnswerBase {
     for (size_t i = 0; i < event.token_ids.size(); ++i) {
       const bool known = i < event.logprobs.size();
       if (options_.logprobs)
-        piece.logprobs.add(event.token_ids[i], known ? &event.logprobs[i] : nullptr, state.text_offset, names_);
+        piece.logprobs.add(event.token_ids[i], known ? &event.logprobs[i] : nullptr,
+                           state.text_offset, names_);
       advance(state, event.token_ids[i]);
     }
     keep(event.choice, std::move(piece), chunks);
@@ -88,9 +91,11 @@ class CompletionAnswer final : public AnswerBase {
     if (!options_.echo || prompt_index >= prompts_.size()) return;
     const std::vector<TokenId>& prompt = prompts_[prompt_index];
     for (size_t i = 0; i < prompt.size(); ++i) {
-      const bool known = i > 0 && i - 1 < prompt_logprobs.size();  // nothing predicts the first token
+      const bool known =
+          i > 0 && i - 1 < prompt_logprobs.size();  // nothing predicts the first token
       if (options_.logprobs)
-        piece.logprobs.add(prompt[i], known ? &prompt_logprobs[i - 1] : nullptr, state.text_offset, names_);
+        piece.logprobs.add(prompt[i], known ? &prompt_logprobs[i - 1] : nullptr, state.text_offset,
+                           names_);
       advance(state, prompt[i]);
     }
     piece.text = text_of(prompt);
@@ -112,7 +117,8 @@ class CompletionAnswer final : public AnswerBase {
   void keep(uint32_t choice, Piece piece, Chunks* chunks) {
     if (chunks != nullptr) {
       const bool prompt_ids = piece.names_prompt && options_.return_token_ids;
-      if (piece.text.empty() && piece.token_ids.empty() && piece.logprobs.empty() && !prompt_ids) return;
+      if (piece.text.empty() && piece.token_ids.empty() && piece.logprobs.empty() && !prompt_ids)
+        return;
       std::string chunk = begin_chunk(choice);
       append_piece(chunk, choice, piece);
       chunk += ",\"finish_reason\":null";

@@ -54,7 +54,9 @@ std::string_view TokenNames::bytes(runtime::TokenId id) const {
   return tokenizer_ == nullptr ? std::string_view() : tokenizer_->bytes(id);
 }
 
-bool TokenNames::is_special(runtime::TokenId id) const { return tokenizer_ != nullptr && tokenizer_->is_special(id); }
+bool TokenNames::is_special(runtime::TokenId id) const {
+  return tokenizer_ != nullptr && tokenizer_->is_special(id);
+}
 
 void append_chat_logprobs(std::string& out, const std::vector<runtime::PositionLogprobs>& positions,
                           const TokenNames& names) {
@@ -73,8 +75,8 @@ void append_chat_logprobs(std::string& out, const std::vector<runtime::PositionL
   }
 }
 
-void CompletionLogprobs::add(runtime::TokenId token, const runtime::PositionLogprobs* position, uint32_t offset,
-                             const TokenNames& names) {
+void CompletionLogprobs::add(runtime::TokenId token, const runtime::PositionLogprobs* position,
+                             uint32_t offset, const TokenNames& names) {
   if (!empty())
     for (std::string* list : {&tokens, &token_logprobs, &top_logprobs, &text_offset}) *list += ',';
   append_quoted(tokens, names.name(token));
@@ -104,7 +106,9 @@ void CompletionLogprobs::add(runtime::TokenId token, const runtime::PositionLogp
 void CompletionLogprobs::append(const CompletionLogprobs& more) {
   if (more.empty()) return;
   const bool comma = !empty();
-  const auto join = [&](std::string& list, const std::string& tail) { list += (comma ? "," : "") + tail; };
+  const auto join = [&](std::string& list, const std::string& tail) {
+    list += (comma ? "," : "") + tail;
+  };
   join(tokens, more.tokens);
   join(token_logprobs, more.token_logprobs);
   join(top_logprobs, more.top_logprobs);
@@ -112,8 +116,8 @@ void CompletionLogprobs::append(const CompletionLogprobs& more) {
 }
 
 void CompletionLogprobs::append_object(std::string& out) const {
-  out += "{\"tokens\":[" + tokens + "],\"token_logprobs\":[" + token_logprobs + "],\"top_logprobs\":[" + top_logprobs +
-         "],\"text_offset\":[" + text_offset + "]}";
+  out += "{\"tokens\":[" + tokens + "],\"token_logprobs\":[" + token_logprobs +
+         "],\"top_logprobs\":[" + top_logprobs + "],\"text_offset\":[" + text_offset + "]}";
 }
 
 }  // namespace net

@@ -16,7 +16,8 @@ class TokenNames {
  public:
   // No tokenizer: every token is "token_id:N".
   TokenNames(std::shared_ptr<const runtime::Tokenizer> tokenizer, bool as_ids);
-  // The token's text; a token that is only part of a character is named by its bytes ("bytes:\xe2\x82").
+  // The token's text; a token that is only part of a character is named by its bytes
+  // ("bytes:\xe2\x82").
   std::string name(runtime::TokenId id) const;
   std::string_view bytes(runtime::TokenId id) const;
   bool is_special(runtime::TokenId id) const;
@@ -36,7 +37,8 @@ struct CompletionLogprobs {
   std::string tokens, token_logprobs, top_logprobs, text_offset;  // comma-separated elements
   bool empty() const { return tokens.empty(); }
   // `position` null: a token without a log-probability (the first of a prompt).
-  void add(runtime::TokenId token, const runtime::PositionLogprobs* position, uint32_t offset, const TokenNames& names);
+  void add(runtime::TokenId token, const runtime::PositionLogprobs* position, uint32_t offset,
+           const TokenNames& names);
   void append(const CompletionLogprobs& more);
   void append_object(std::string& out) const;
 };

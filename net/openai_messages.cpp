@@ -15,7 +15,8 @@ std::string element(std::string_view list, size_t index) {
 }
 
 // One part of a content array. Only text is understood so far.
-std::string read_part(const json::value& value, Fields& owner, const std::string& name, MaybeError& error) {
+std::string read_part(const json::value& value, Fields& owner, const std::string& name,
+                      MaybeError& error) {
   if (!value.is_object()) {
     owner.expected(name, "an object", value);
     return {};
@@ -86,14 +87,17 @@ void read_assistant(Fields& fields, MaybeError& error, runtime::ChatMessage& mes
   const json::array* calls = fields.array("tool_calls");
   if (calls == nullptr) return;
   for (size_t i = 0; i < calls->size() && !error; ++i)
-    message.tool_calls.push_back(read_tool_call((*calls)[i], fields, element("tool_calls", i), error));
+    message.tool_calls.push_back(
+        read_tool_call((*calls)[i], fields, element("tool_calls", i), error));
 }
 
-runtime::ChatMessage read_message(const json::object& object, const std::string& path, MaybeError& error) {
+runtime::ChatMessage read_message(const json::object& object, const std::string& path,
+                                  MaybeError& error) {
   Fields fields(object, path, error);
   runtime::ChatMessage message;
   if (fields.find("role") == nullptr) fields.fail("role", "is required");
-  message.role = fields.word("role", {"system", "developer", "user", "assistant", "tool"}).value_or("");
+  message.role =
+      fields.word("role", {"system", "developer", "user", "assistant", "tool"}).value_or("");
   if (error) return message;
   if (message.role == "developer") message.role = "system";
   message.name = fields.string("name").value_or("");
@@ -104,7 +108,8 @@ runtime::ChatMessage read_message(const json::object& object, const std::string&
   if (message.role == "system") message.tools = read_tools(fields, error);
   message.content = read_content(fields, error, message.tools.is_null());
   if (message.role != "tool") return message;
-  if (fields.find("tool_call_id") == nullptr) fields.fail("tool_call_id", "is required in a message of role tool");
+  if (fields.find("tool_call_id") == nullptr)
+    fields.fail("tool_call_id", "is required in a message of role tool");
   message.tool_call_id = fields.string("tool_call_id").value_or("");
   return message;
 }
@@ -115,28 +120,33 @@ std::vector<runtime::ChatMessage> read_messages(Fields& fields, MaybeError& erro
   std::vector<runtime::ChatMessage> messages;
   const json::value* list = fields.find("messages");
   if (list == nullptr) fields.fail("messages", "is required");
-  else if (!list->is_array() || list->get_array().empty()) fields.expected("messages", "a non-empty array", *list);
+  else if (!list->is_array() || list->get_array().empty())
+    fields.expected("messages", "a non-empty array", *list);
   if (error) return messages;
   const json::array& array = list->get_array();
   for (size_t i = 0; i < array.size() && !error; ++i) {
     const std::string path = fields.path(element("messages", i));
-    if (const json::object* object = array[i].if_object()) messages.push_back(read_message(*object, path, error));
+    if (const json::object* object = array[i].if_object())
+      messages.push_back(read_message(*object, path, error));
     else fields.expected(element("messages", i), "an object", array[i]);
   }
   return messages;
 }
 
-runtime::ChatPrompt read_chat_prompt(Fields& fields, MaybeError& error, const actors::ServiceInfo& info) {
+runtime::ChatPrompt read_chat_prompt(Fields& fields, MaybeError& error,
+                                     const actors::ServiceInfo& info) {
   runtime::ChatPrompt prompt;
   prompt.messages = read_messages(fields, error);
   prompt.tools = read_tools(fields, error);
   for (const std::string_view old : {"functions", "function_call"})
-    if (fields.find(old) != nullptr) fields.fail(old, "is not supported; use tools and tool_choice");
+    if (fields.find(old) != nullptr)
+      fields.fail(old, "is not supported; use tools and tool_choice");
   read_tool_choice(fields, error, prompt);
   if (const json::object* format = fields.object("response_format")) {
     Fields inner(*format, "response_format", error);
     if (inner.find("type") == nullptr) inner.fail("type", "is required");
-    const std::string type = inner.word("type", {"text", "json_object", "json_schema"}).value_or("");
+    const std::string type =
+        inner.word("type", {"text", "json_object", "json_schema"}).value_or("");
     const json::object* schema = type == "json_schema" ? inner.object("json_schema") : nullptr;
     if (type == "json_schema" && schema == nullptr) inner.fail("json_schema", "is required");
     if (schema != nullptr) {
@@ -146,7 +156,8 @@ runtime::ChatPrompt read_chat_prompt(Fields& fields, MaybeError& error, const ac
     if (type != "text") prompt.response_format = *format;
   }
   const std::string effort =
-      fields.word("reasoning_effort", {"low", "medium", "high", "max", "none"}).value_or(info.default_reasoning_effort);
+      fields.word("reasoning_effort", {"low", "medium", "high", "max", "none"})
+          .value_or(info.default_reasoning_effort);
   prompt.thinking = effort != "none";
   if (const json::object* kwargs = fields.object("chat_template_kwargs")) {
     Fields inner(*kwargs, "chat_template_kwargs", error);

@@ -15,7 +15,8 @@ struct ErrorWords {
 ErrorWords words_of(const kernels::Error& error, unsigned status) {
   switch (status) {
     case 401: return {"authentication_error", "invalid_api_key"};
-    case 404: return {"invalid_request_error", error.param == "model" ? "model_not_found" : "not_found"};
+    case 404:
+      return {"invalid_request_error", error.param == "model" ? "model_not_found" : "not_found"};
     case 405: return {"invalid_request_error", "method_not_allowed"};
     case 408: return {"timeout_error", "timeout"};
     case 413: return {"invalid_request_error", "request_too_large"};
@@ -23,13 +24,14 @@ ErrorWords words_of(const kernels::Error& error, unsigned status) {
     case 499: return {"invalid_request_error", "request_cancelled"};
     case 503: return {"server_error", "service_unavailable"};
     default:
-      return status < 500 ? ErrorWords{"invalid_request_error", ""} : ErrorWords{"server_error", "internal_error"};
+      return status < 500 ? ErrorWords{"invalid_request_error", ""}
+                          : ErrorWords{"server_error", "internal_error"};
   }
 }
 
 int64_t start_seconds() {
-  static const int64_t start =
-      static_cast<int64_t>(std::time(nullptr));  // a model's `created` does not change between calls
+  static const int64_t start = static_cast<int64_t>(
+      std::time(nullptr));  // a model's `created` does not change between calls
   return start;
 }
 

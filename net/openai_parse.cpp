@@ -11,8 +11,8 @@ using MaybeError = std::optional<kernels::Error>;
 constexpr size_t kChoicesMax = 1024;        // sequences of one request
 constexpr uint32_t kCompletionTokens = 16;  // what OpenAI's API generates unless asked otherwise
 
-std::vector<runtime::TokenId> read_ids(Fields& fields, const std::string& name, const json::array& list,
-                                       uint32_t vocab_size) {
+std::vector<runtime::TokenId> read_ids(Fields& fields, const std::string& name,
+                                       const json::array& list, uint32_t vocab_size) {
   std::vector<runtime::TokenId> ids;
   ids.reserve(list.size());
   for (size_t i = 0; i < list.size() && fields.ok(); ++i)
@@ -20,11 +20,12 @@ std::vector<runtime::TokenId> read_ids(Fields& fields, const std::string& name, 
   return ids;
 }
 
-void read_one_prompt(Fields& fields, const std::string& name, const json::value& value, const actors::ServiceInfo& info,
-                     std::vector<runtime::Prompt>& prompts) {
+void read_one_prompt(Fields& fields, const std::string& name, const json::value& value,
+                     const actors::ServiceInfo& info, std::vector<runtime::Prompt>& prompts) {
   if (const json::string* text = value.if_string()) {
     if (text->empty()) return fields.fail(name, "must not be empty");
-    if (!info.has_tokenizer) return fields.fail(name, "must be token ids: this model has no tokenizer");
+    if (!info.has_tokenizer)
+      return fields.fail(name, "must be token ids: this model has no tokenizer");
     prompts.emplace_back(std::string(text->data(), text->size()));
     return;
   }
@@ -39,11 +40,13 @@ std::vector<runtime::Prompt> read_prompts(Fields& fields, const actors::ServiceI
   const json::value* prompt = fields.find("prompt");
   if (prompt == nullptr) fields.fail("prompt", "is required");
   else if (!prompt->is_string() && !prompt->is_array())
-    fields.expected("prompt", "a string, an array of strings, an array of token ids or an array of such arrays",
-                    *prompt);
+    fields.expected(
+        "prompt", "a string, an array of strings, an array of token ids or an array of such arrays",
+        *prompt);
   if (prompt == nullptr || !fields.ok()) return prompts;
   const json::array* list = prompt->if_array();
-  if (list == nullptr || list->empty() || !(list->front().is_string() || list->front().is_array())) {
+  if (list == nullptr || list->empty() ||
+      !(list->front().is_string() || list->front().is_array())) {
     read_one_prompt(fields, "prompt", *prompt, info, prompts);
     return prompts;
   }
@@ -52,8 +55,10 @@ std::vector<runtime::Prompt> read_prompts(Fields& fields, const actors::ServiceI
     const std::string name = "prompt[" + std::to_string(i) + "]";
     if ((*list)[i].kind() == kind) read_one_prompt(fields, name, (*list)[i], info, prompts);
     else
-      fields.expected(name, kind == json::kind::string ? "a string, like prompt[0]" : "an array, like prompt[0]",
-                      (*list)[i]);
+      fields.expected(
+          name,
+          kind == json::kind::string ? "a string, like prompt[0]" : "an array, like prompt[0]",
+          (*list)[i]);
   }
   return prompts;
 }
@@ -69,16 +74,18 @@ void check_completion_extras(Fields& fields, uint32_t n, size_t prompts) {
   if (const auto suffix = fields.string("suffix"); suffix && !suffix->empty())
     fields.fail("suffix", "is not supported");
   if (const auto best_of = fields.integer("best_of", {1, 128}); best_of && *best_of != int64_t{n})
-    fields.fail("best_of", "must equal n (" + std::to_string(n) + "), got " + std::to_string(*best_of));
+    fields.fail("best_of",
+                "must equal n (" + std::to_string(n) + "), got " + std::to_string(*best_of));
   if (prompts * n > kChoicesMax)
     fields.fail("prompt", "asks for " + std::to_string(prompts * n) +
-                              " choices in one request (prompts times n); at most " + std::to_string(kChoicesMax) +
-                              " are served");
+                              " choices in one request (prompts times n); at most " +
+                              std::to_string(kChoicesMax) + " are served");
 }
 
 }  // namespace
 
-kernels::Result<ParsedRequest> parse_chat_request(std::string_view body, const actors::Service& service) {
+kernels::Result<ParsedRequest> parse_chat_request(std::string_view body,
+                                                  const actors::Service& service) {
   const auto object = parse_json_object(body);
   if (!object) return object.error();
   const actors::ServiceInfo info = service.info();
@@ -91,7 +98,8 @@ kernels::Result<ParsedRequest> parse_chat_request(std::string_view body, const a
   generate.prompts.emplace_back(read_chat_prompt(fields, error, info));
   generate.parse_chat = true;
   if (!info.has_tokenizer)
-    fields.fail("messages", "need a tokenizer, and this model has none; /v1/completions takes token ids");
+    fields.fail("messages",
+                "need a tokenizer, and this model has none; /v1/completions takes token ids");
   if (error) return *error;
   const std::string key = random_hex(4);
   if (generate.rid.empty()) generate.rid = "chatcmpl-" + key;
@@ -106,7 +114,8 @@ kernels::Result<ParsedRequest> parse_chat_request(std::string_view body, const a
   return parsed;
 }
 
-kernels::Result<ParsedRequest> parse_completion_request(std::string_view body, const actors::Service& service) {
+kernels::Result<ParsedRequest> parse_completion_request(std::string_view body,
+                                                        const actors::Service& service) {
   const auto object = parse_json_object(body);
   if (!object) return object.error();
   const actors::ServiceInfo info = service.info();
@@ -115,7 +124,8 @@ kernels::Result<ParsedRequest> parse_completion_request(std::string_view body, c
   ParsedRequest parsed;
   runtime::GenerateRequest& generate = parsed.generate;
   const CommonFields common = read_common(fields, error, info, {0, kCompletionTokens}, generate);
-  generate.sampling.top_logprobs = static_cast<int32_t>(fields.integer("logprobs", {0, 20}).value_or(-1));
+  generate.sampling.top_logprobs =
+      static_cast<int32_t>(fields.integer("logprobs", {0, 20}).value_or(-1));
   generate.prompts = read_prompts(fields, info);
   check_completion_extras(fields, generate.n, generate.prompts.size());
   CompletionAnswerOptions options;

@@ -1,4 +1,5 @@
-// The parts of a request body that several endpoints read. Readers report through the Fields they are given.
+// The parts of a request body that several endpoints read. Readers report through the Fields they
+// are given.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace net {
 
-// Fields that chat and completions share: what is asked of the model, and how the answer is delivered.
+// Fields that chat and completions share: what is asked of the model, and how the answer is
+// delivered.
 struct CommonFields {
   std::string model;
   bool stream = false, include_usage = false;
@@ -22,8 +24,9 @@ struct TokenLimits {
 };
 
 // Reads everything but the prompt and the log-probabilities into `generate`.
-CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error, const actors::ServiceInfo& info,
-                         TokenLimits limits, runtime::GenerateRequest& generate);
+CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
+                         const actors::ServiceInfo& info, TokenLimits limits,
+                         runtime::GenerateRequest& generate);
 
 // An id of this model's vocabulary, from an element of the array `name`.
 std::optional<runtime::TokenId> read_token_id(Fields& fields, std::string_view name, size_t index,
@@ -35,8 +38,10 @@ runtime::ChatPrompt read_chat_prompt(Fields& fields, std::optional<kernels::Erro
 
 // tools, checked; what is not a function is left out. null when none is left.
 boost::json::value read_tools(Fields& fields, std::optional<kernels::Error>& error);
-void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error, runtime::ChatPrompt& prompt);
-std::vector<runtime::ChatMessage> read_messages(Fields& fields, std::optional<kernels::Error>& error);
+void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error,
+                      runtime::ChatPrompt& prompt);
+std::vector<runtime::ChatMessage> read_messages(Fields& fields,
+                                                std::optional<kernels::Error>& error);
 
 std::string random_hex(int words);  // 8 digits per word
 AnswerHead make_head(const CommonFields& common, const actors::ServiceInfo& info, std::string id);

@@ -12,7 +12,8 @@ kernels::Error no_tokenizer() { return kernels::invalid("this model has no token
 
 }  // namespace
 
-kernels::Result<std::string> answer_tokenize(std::string_view body, const actors::Service& service) {
+kernels::Result<std::string> answer_tokenize(std::string_view body,
+                                             const actors::Service& service) {
   const auto object = parse_json_object(body);
   if (!object) return object.error();
   const actors::ServiceInfo info = service.info();
@@ -21,7 +22,8 @@ kernels::Result<std::string> answer_tokenize(std::string_view body, const actors
   Fields fields(*object, "", error);
   std::vector<runtime::TokenId> ids;
   const bool chat = fields.find("messages") != nullptr;
-  if (chat == (fields.find("prompt") != nullptr)) return kernels::invalid("give either prompt or messages", "prompt");
+  if (chat == (fields.find("prompt") != nullptr))
+    return kernels::invalid("give either prompt or messages", "prompt");
   if (tokenizer == nullptr) return no_tokenizer();
   if (chat) {
     const runtime::ChatPrompt prompt = read_chat_prompt(fields, error, info);
@@ -49,7 +51,8 @@ kernels::Result<std::string> answer_tokenize(std::string_view body, const actors
   return out;
 }
 
-kernels::Result<std::string> answer_detokenize(std::string_view body, const actors::Service& service) {
+kernels::Result<std::string> answer_detokenize(std::string_view body,
+                                               const actors::Service& service) {
   const auto object = parse_json_object(body);
   if (!object) return object.error();
   const actors::ServiceInfo info = service.info();

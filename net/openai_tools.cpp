@@ -14,7 +14,8 @@ std::string_view name_of(const json::value& tool) {
   return {name.data(), name.size()};
 }
 
-// True if the tool is a function (then it is complete); others, like web_search, are for other servers.
+// True if the tool is a function (then it is complete); others, like web_search, are for other
+// servers.
 bool is_function_tool(const json::value& tool, Fields& owner, const std::string& name,
                       std::optional<kernels::Error>& error) {
   if (!tool.is_object()) {
@@ -64,7 +65,8 @@ void choose_named(const json::object& choice, Fields& fields, std::optional<kern
   const std::string name = inner.string("name").value_or("");
   if (!fields.ok()) return;
   bool found = keep_only(prompt.tools, name);
-  for (runtime::ChatMessage& message : prompt.messages) found = keep_only(message.tools, name) || found;
+  for (runtime::ChatMessage& message : prompt.messages)
+    found = keep_only(message.tools, name) || found;
   if (!found) return inner.expected("name", "the name of a function in tools", *inner.find("name"));
   prompt.tool_choice = runtime::ToolChoice::kRequired;
 }
@@ -84,21 +86,26 @@ json::value read_tools(Fields& fields, std::optional<kernels::Error>& error) {
   return functions;
 }
 
-void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error, runtime::ChatPrompt& prompt) {
+void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error,
+                      runtime::ChatPrompt& prompt) {
   const json::value* choice = fields.find("tool_choice");
   if (choice == nullptr || error) return;
-  if (const json::object* named = choice->if_object()) return choose_named(*named, fields, error, prompt);
+  if (const json::object* named = choice->if_object())
+    return choose_named(*named, fields, error, prompt);
   bool any_tools = !prompt.tools.is_null();
-  for (const runtime::ChatMessage& message : prompt.messages) any_tools = any_tools || !message.tools.is_null();
+  for (const runtime::ChatMessage& message : prompt.messages)
+    any_tools = any_tools || !message.tools.is_null();
   const bool is_word = choice->is_string();
   if (is_word && choice->get_string() == "auto") return;
   if (is_word && choice->get_string() == "none") {
-    if (any_tools) prompt.tool_choice = runtime::ToolChoice::kNone;  // without tools there is nothing to forbid
+    if (any_tools)
+      prompt.tool_choice = runtime::ToolChoice::kNone;  // without tools there is nothing to forbid
     return;
   }
   if (!is_word || choice->get_string() != "required")
-    return fields.expected("tool_choice",
-                           "auto, none, required or {\"type\": \"function\", \"function\": {\"name\": ...}}", *choice);
+    return fields.expected(
+        "tool_choice",
+        "auto, none, required or {\"type\": \"function\", \"function\": {\"name\": ...}}", *choice);
   if (!any_tools) return fields.fail("tool_choice", "is \"required\", but tools lists no function");
   prompt.tool_choice = runtime::ToolChoice::kRequired;
 }

@@ -4,29 +4,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/utf8.hpp"
+
 namespace net {
 namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-// Length of the well-formed sequence at the start of `text`, or 0 (Unicode 15, table 3-7: no overlong forms, no
-// surrogates).
-size_t sequence_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const uint8_t low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && tail(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const uint8_t low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 bool is_plain(char c) {
   return c != '"' && c != '\\' && static_cast<uint8_t>(c) >= 0x20 && static_cast<uint8_t>(c) < 0x80;
@@ -51,9 +32,13 @@ void append_escaped(std::string& out, char c) {
 
 size_t find_invalid_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
-    const size_t length = sequence_length(text.substr(i));
-    if (length == 0) return i;
-    i += length;
+    if (static_cast<uint8_t>(text[i]) < 0x80) {
+      ++i;
+      continue;
+    }
+    const runtime::Utf8Unit unit = runtime::next_utf8_unit(text.substr(i));
+    if (unit.kind != runtime::Utf8Unit::Kind::kValid) return i;
+    i += unit.bytes;
   }
   return std::string_view::npos;
 }
@@ -85,9 +70,10 @@ void append_quoted(std::string& out, std::string_view text) {
       append_escaped(out, text[i++]);
       continue;
     }
-    const size_t length = sequence_length(text.substr(i));
-    out += length == 0 ? kReplacement : text.substr(i, length);
-    i += length == 0 ? 1 : length;
+    const runtime::Utf8Unit unit = runtime::next_utf8_unit(text.substr(i));
+    const bool valid = unit.kind == runtime::Utf8Unit::Kind::kValid;
+    out += valid ? text.substr(i, unit.bytes) : runtime::kReplacementCharacter;
+    i += unit.bytes;
   }
   out += '"';
 }

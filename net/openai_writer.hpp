@@ -1,4 +1,5 @@
-// Writes JSON text straight into a string: a chunk of a stream is built this way, without a tree of values.
+// Writes JSON text straight into a string: a chunk of a stream is built this way, without a tree of
+// values.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ std::string_view code_point_prefix(std::string_view text, size_t count);
 // Bytes that begin a code point; for valid UTF-8 the number of code points.
 uint32_t count_code_points(std::string_view text);
 
-// `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD: a payload is valid JSON in every
-// case.
+// `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD: a payload is
+// valid JSON in every case.
 void append_quoted(std::string& out, std::string_view text);
 void append_integer(std::string& out, int64_t value);
 // The shortest text that reads back as the same float. JSON has no infinity: those become +-9999.
