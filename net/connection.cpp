@@ -36,7 +36,8 @@ asio::awaitable<void> Connection::refuse() {
   ++context_.counters.refused_connections;
   const kernels::Error full{kernels::ErrorCode::kUnavailable, "too many open connections", {}};
   const Response response = error_response(full, context_.config.limits);
-  co_await send_last(response, Reply{});
+  const Reply reply;  // named: GCC 12 destroys a temporary in a co_await expression twice
+  co_await send_last(response, reply);
   socket_->close();
 }
 

@@ -133,9 +133,12 @@ void Generation::append_to_wire(Progress progress) {
 }
 
 asio::awaitable<bool> Generation::fail(const Error& error) {
-  const Response response = refusal(error);
-  if (!head_sent_) co_return co_await reply_whole(response);
-  payloads_.push_back(response.body);  // after what came before it
+  if (!head_sent_) {
+    const Response response = refusal(error);
+    co_return co_await reply_whole(response);
+  }
+  const actors::SinkEvent event = actors::Failed{error};
+  answer_->stream(event, payloads_);  // after what came before it in the same burst
   wire_.clear();
   append_events(payloads_, reply_.http11, wire_);
   append_stream_end(reply_.http11, wire_);
