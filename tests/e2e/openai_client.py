@@ -170,7 +170,7 @@ class Checks:
 
     def check_errors(self):
         bad = openai.BadRequestError
-        refused(bad, lambda: self.chat(temperature="hot"), param="temperature", words='got \\"hot\\"')
+        refused(bad, lambda: self.chat(temperature="hot"), param="temperature", words='got "hot"')
         refused(bad, lambda: self.chat(messages=[]), param="messages")
         refused(bad, lambda: self.chat(messages=[{"role": "user", "content": [
             {"type": "image_url", "image_url": {"url": "data:,"}}]}]), words="images are not supported yet")
