@@ -1,4 +1,5 @@
-// A float buffer on a 64-byte boundary whose pages cost nothing until touched. Invariant: data() never moves.
+// A float buffer on a 64-byte boundary whose pages cost nothing until touched. Invariant: data()
+// never moves.
 #pragma once
 
 #include <cstddef>

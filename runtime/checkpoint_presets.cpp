@@ -11,7 +11,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr int kSpecials = 256;  // the last ids of every vocabulary; offsets into them as in the real one
+constexpr int kSpecials =
+    256;  // the last ids of every vocabulary; offsets into them as in the real one
 constexpr int kBos = 0, kEndOfMessage = 2, kMediaPad = 21, kPad = 255;
 
 struct Geometry {
@@ -22,9 +23,10 @@ struct Geometry {
 };
 
 json::object quantization() {
-  const json::object weights = {{"group_size", 32},      {"num_bits", 4},     {"scale_dtype", "torch.uint8"},
-                                {"strategy", "group"}, {"symmetric", true}, {"type", "float"},
-                                {"dynamic", false}};
+  const json::object weights = {
+      {"group_size", 32},    {"num_bits", 4},     {"scale_dtype", "torch.uint8"},
+      {"strategy", "group"}, {"symmetric", true}, {"type", "float"},
+      {"dynamic", false}};
   const json::object group = {{"format", "mxfp4-pack-quantized"},
                               {"input_activations", nullptr},
                               {"output_activations", nullptr},
@@ -53,8 +55,11 @@ json::object linear_attention(const Geometry& g) {
     for (const int other : g.full_attention) is_full = is_full || other == layer;
     if (!is_full) kda.emplace_back(layer);
   }
-  return {{"num_heads", g.kda_heads},      {"head_dim", g.kda_dim}, {"short_conv_kernel_size", 4},
-          {"full_attn_layers", full}, {"kda_layers", kda}};
+  return {{"num_heads", g.kda_heads},
+          {"head_dim", g.kda_dim},
+          {"short_conv_kernel_size", 4},
+          {"full_attn_layers", full},
+          {"kda_layers", kda}};
 }
 
 // What both families say.
@@ -131,12 +136,26 @@ json::object kimi_linear(const Geometry& g) {
 
 }  // namespace
 
-std::vector<std::string_view> preset_names() { return {"tiny-k3", "tiny-linear", "bench-k3", "bench-linear"}; }
+std::vector<std::string_view> preset_names() {
+  return {"tiny-k3", "tiny-linear", "bench-k3", "bench-linear"};
+}
 
 json::object preset_config(std::string_view name) {
-  Geometry g{.vocab = 512, .hidden = 256, .layers = 9, .dense_width = 384, .kda_heads = 4, .kda_dim = 64, .heads = 4,
-             .d_nope = 32, .d_rope = 16, .d_v = 32, .kv_lora = 64, .experts = 16, .expert_width = 96,
-             .shared_experts = 2, .full_attention = {4, 8, 9}};
+  Geometry g{.vocab = 512,
+             .hidden = 256,
+             .layers = 9,
+             .dense_width = 384,
+             .kda_heads = 4,
+             .kda_dim = 64,
+             .heads = 4,
+             .d_nope = 32,
+             .d_rope = 16,
+             .d_v = 32,
+             .kv_lora = 64,
+             .experts = 16,
+             .expert_width = 96,
+             .shared_experts = 2,
+             .full_attention = {4, 8, 9}};
   if (name == "tiny-k3") return k3(g, 96, 128);
   if (name == "tiny-linear") {
     g.layers = 7;
@@ -146,9 +165,21 @@ json::object preset_config(std::string_view name) {
     g.full_attention = {4, 7};
     return kimi_linear(g);
   }
-  g = {.vocab = 16384, .hidden = 1024, .layers = 12, .dense_width = 4096, .kda_heads = 8, .kda_dim = 128, .heads = 8,
-       .d_nope = 128, .d_rope = 64, .d_v = 128, .kv_lora = 256, .experts = 24, .expert_width = 512,
-       .shared_experts = 1, .full_attention = {4, 8, 12}};
+  g = {.vocab = 16384,
+       .hidden = 1024,
+       .layers = 12,
+       .dense_width = 4096,
+       .kda_heads = 8,
+       .kda_dim = 128,
+       .heads = 8,
+       .d_nope = 128,
+       .d_rope = 64,
+       .d_v = 128,
+       .kv_lora = 256,
+       .experts = 24,
+       .expert_width = 512,
+       .shared_experts = 1,
+       .full_attention = {4, 8, 12}};
   if (name == "bench-k3") return k3(g, 384, 512);
   if (name == "bench-linear") {
     g.experts = 16;

@@ -21,7 +21,8 @@ void write_checkpoint(const CheckpointOptions& options) {
 
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
-  if (error) throw std::runtime_error(options.directory + ": cannot be created (" + error.message() + ")");
+  if (error)
+    throw std::runtime_error(options.directory + ": cannot be created (" + error.message() + ")");
   const std::string config_path = options.directory + "/config.json";
   std::ofstream out(config_path, std::ios::trunc);
   out << text << "\n";

@@ -1,4 +1,5 @@
-// Writes a random model as a Hugging Face directory: config.json, model.safetensors, and the tokenizer's two files.
+// Writes a random model as a Hugging Face directory: config.json, model.safetensors, and the
+// tokenizer's two files.
 #pragma once
 
 #include <cstdint>

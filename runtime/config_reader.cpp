@@ -42,7 +42,8 @@ void ConfigReader::fail_missing(std::string_view key, const std::string& expecte
   fail(key, "is missing; expected " + expected);
 }
 
-void ConfigReader::fail_value(std::string_view key, const json::value& value, const std::string& expected) const {
+void ConfigReader::fail_value(std::string_view key, const json::value& value,
+                              const std::string& expected) const {
   fail(key, "is " + shown(value) + "; expected " + expected);
 }
 
@@ -51,7 +52,8 @@ const json::value* ConfigReader::find(std::string_view key) const {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-uint32_t ConfigReader::as_size(std::string_view key, const json::value& value, uint32_t min, uint32_t max) const {
+uint32_t ConfigReader::as_size(std::string_view key, const json::value& value, uint32_t min,
+                               uint32_t max) const {
   std::optional<uint64_t> number;
   if (value.is_uint64()) number = value.get_uint64();
   if (value.is_int64() && value.get_int64() >= 0) number = static_cast<uint64_t>(value.get_int64());
@@ -59,7 +61,8 @@ uint32_t ConfigReader::as_size(std::string_view key, const json::value& value, u
   return static_cast<uint32_t>(*number);
 }
 
-std::optional<uint32_t> ConfigReader::optional_size(std::string_view key, uint32_t min, uint32_t max) const {
+std::optional<uint32_t> ConfigReader::optional_size(std::string_view key, uint32_t min,
+                                                    uint32_t max) const {
   const json::value* value = find(key);
   if (value == nullptr) return std::nullopt;
   return as_size(key, *value, min, max);
@@ -71,11 +74,13 @@ uint32_t ConfigReader::size(std::string_view key, uint32_t min, uint32_t max) co
   return *value;
 }
 
-uint32_t ConfigReader::size_or(std::string_view key, uint32_t absent, uint32_t min, uint32_t max) const {
+uint32_t ConfigReader::size_or(std::string_view key, uint32_t absent, uint32_t min,
+                               uint32_t max) const {
   return optional_size(key, min, max).value_or(absent);
 }
 
-std::optional<float> ConfigReader::optional_number(std::string_view key, double min, double max) const {
+std::optional<float> ConfigReader::optional_number(std::string_view key, double min,
+                                                   double max) const {
   const json::value* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number()) fail_value(key, *value, number_between(min, max));
@@ -115,17 +120,20 @@ std::string ConfigReader::text(std::string_view key) const {
 
 std::vector<uint32_t> ConfigReader::sizes(std::string_view key, uint32_t min, uint32_t max) const {
   const json::value* value = find(key);
-  const std::string expected = "a list of whole numbers from " + std::to_string(min) + " to " + std::to_string(max);
+  const std::string expected =
+      "a list of whole numbers from " + std::to_string(min) + " to " + std::to_string(max);
   if (value == nullptr) fail_missing(key, expected);
   if (!value->is_array()) fail_value(key, *value, expected);
   std::vector<uint32_t> out;
   for (size_t i = 0; i < value->get_array().size(); ++i) {
-    out.push_back(as_size(std::string(key) + "[" + std::to_string(i) + "]", value->get_array()[i], min, max));
+    out.push_back(
+        as_size(std::string(key) + "[" + std::to_string(i) + "]", value->get_array()[i], min, max));
   }
   return out;
 }
 
-std::vector<uint32_t> ConfigReader::size_or_list(std::string_view key, uint32_t min, uint32_t max) const {
+std::vector<uint32_t> ConfigReader::size_or_list(std::string_view key, uint32_t min,
+                                                 uint32_t max) const {
   const json::value* value = find(key);
   if (value == nullptr) return {};
   if (value->is_array()) return sizes(key, min, max);

@@ -1,5 +1,5 @@
-// Typed access to one JSON object of a config file; every complaint names the file, the key, what stood there and what
-// would be right. A key whose value is null counts as absent.
+// Typed access to one JSON object of a config file; every complaint names the file, the key, what
+// stood there and what would be right. A key whose value is null counts as absent.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -26,16 +26,20 @@ class ConfigReader {
   bool flag_or(std::string_view key, bool absent) const;
   std::string text(std::string_view key) const;  // required
   std::string text_or(std::string_view key, std::string absent) const;
-  std::vector<uint32_t> sizes(std::string_view key, uint32_t min, uint32_t max) const;  // required list
-  std::vector<uint32_t> size_or_list(std::string_view key, uint32_t min, uint32_t max) const;  // absent: empty
-  ConfigReader object(std::string_view key) const;  // required
+  std::vector<uint32_t> sizes(std::string_view key, uint32_t min,
+                              uint32_t max) const;  // required list
+  std::vector<uint32_t> size_or_list(std::string_view key, uint32_t min,
+                                     uint32_t max) const;  // absent: empty
+  ConfigReader object(std::string_view key) const;         // required
 
   [[noreturn]] void fail(std::string_view key, const std::string& problem) const;
 
  private:
   [[noreturn]] void fail_missing(std::string_view key, const std::string& expected) const;
-  [[noreturn]] void fail_value(std::string_view key, const boost::json::value& value, const std::string& expected) const;
-  uint32_t as_size(std::string_view key, const boost::json::value& value, uint32_t min, uint32_t max) const;
+  [[noreturn]] void fail_value(std::string_view key, const boost::json::value& value,
+                               const std::string& expected) const;
+  uint32_t as_size(std::string_view key, const boost::json::value& value, uint32_t min,
+                   uint32_t max) const;
 
   const boost::json::object* object_;
   std::string source_, path_;

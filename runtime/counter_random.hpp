@@ -1,5 +1,6 @@
-// Random numbers for weights: a value depends only on (seed, tensor name, index), so the order in which tensors are written
-// is irrelevant. Built from integers and exact floating-point steps alone: the same on every machine and standard library.
+// Random numbers for weights: a value depends only on (seed, tensor name, index), so the order in
+// which tensors are written is irrelevant. Built from integers and exact floating-point steps
+// alone: the same on every machine and standard library.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,12 @@ class CounterRandom {
   double uniform(uint64_t index) const {  // [0, 1)
     return static_cast<double>(bits(index) >> 11) * 0x1p-53;
   }
-  double uniform(uint64_t index, double low, double high) const { return low + (high - low) * uniform(index); }
+  double uniform(uint64_t index, double low, double high) const {
+    return low + (high - low) * uniform(index);
+  }
 
-  // Close to a standard normal: the sum of twelve 16-bit uniform numbers, whose variances of 1/12 add up to one.
+  // Close to a standard normal: the sum of twelve 16-bit uniform numbers, whose variances of 1/12
+  // add up to one.
   double normal(uint64_t index) const {
     int64_t sum = 0;
     for (uint64_t word = 0; word < 3; ++word) {

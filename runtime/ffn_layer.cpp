@@ -8,8 +8,8 @@ namespace {
 
 // Columns of a mixture's stacked input projection.
 struct Columns {
-  size_t routed_width;  // width the experts work in
-  size_t shared_width;  // of all shared experts together
+  size_t routed_width;             // width the experts work in
+  size_t shared_width;             // of all shared experts together
   size_t gate, up, router, total;  // z starts at column 0
   explicit Columns(const ModelConfig& config)
       : routed_width(config.ffn.latent != 0 ? config.ffn.latent : config.hidden),
@@ -33,7 +33,8 @@ class DenseLayer final : public FfnLayer {
   void forward(kernels::Ops& ops, kernels::Rows x, size_t rows, FfnScratch& scratch,
                kernels::MutableRows out) const override {
     ops.matmul(x, *in_, scratch.in.rows(), rows);
-    ops.glu(activation_, scratch.in.rows(), scratch.in.columns(width_), scratch.inner.rows(), rows, width_);
+    ops.glu(activation_, scratch.in.rows(), scratch.in.columns(width_), scratch.inner.rows(), rows,
+            width_);
     ops.matmul(scratch.inner.rows(), *down_, out, rows);
   }
 
@@ -52,13 +53,15 @@ class MixtureLayer final : public FfnLayer {
     if (config_.shared_experts != 0) {
       parts.push_back({name + "shared_experts.gate_proj", columns_.shared_width});
       parts.push_back({name + "shared_experts.up_proj", columns_.shared_width});
-      shared_down_ = weights.matrix(name + "shared_experts.down_proj", hidden_, columns_.shared_width);
+      shared_down_ =
+          weights.matrix(name + "shared_experts.down_proj", hidden_, columns_.shared_width);
     }
     parts.push_back({name + "gate", config_.experts});
     in_ = weights.stack(parts, hidden_);
     bias_ = weights.vector(name + "gate.e_score_correction_bias", config_.experts);
     if (config_.latent != 0) {
-      if (config_.latent_norm) norm_ = weights.vector(name + "routed_expert_norm.weight", config_.latent);
+      if (config_.latent_norm)
+        norm_ = weights.vector(name + "routed_expert_norm.weight", config_.latent);
       up_ = weights.matrix(name + "routed_expert_up_proj", hidden_, config_.latent);
     }
     const size_t width = columns_.routed_width;
@@ -88,15 +91,16 @@ class MixtureLayer final : public FfnLayer {
     if (config_.latent != 0) {
       const auto mixed = scratch.mixed.rows();
       ops.experts(scratch.in.rows(), experts_, scratch.routing, config_.activation, mixed, rows);
-      if (config_.latent_norm) ops.rms_norm(mixed, norm_.data(), norm_eps_, mixed, rows, config_.latent);
+      if (config_.latent_norm)
+        ops.rms_norm(mixed, norm_.data(), norm_eps_, mixed, rows, config_.latent);
       ops.matmul(mixed, *up_, out, rows);
     } else {
       ops.experts(x, experts_, scratch.routing, config_.activation, out, rows);
     }
 
     if (shared_down_ != nullptr) {
-      ops.glu(config_.activation, scratch.in.columns(columns_.gate), scratch.in.columns(columns_.up), scratch.inner.rows(),
-              rows, columns_.shared_width);
+      ops.glu(config_.activation, scratch.in.columns(columns_.gate),
+              scratch.in.columns(columns_.up), scratch.inner.rows(), rows, columns_.shared_width);
       ops.matmul(scratch.inner.rows(), *shared_down_, scratch.shared.rows(), rows);
       ops.add(scratch.shared.rows(), out, rows, hidden_);
     }
@@ -125,9 +129,10 @@ FfnScratch::FfnScratch(const ModelConfig& config, size_t max_rows) {
   shared = RowBuffer(max_rows, config.hidden);
 }
 
-std::unique_ptr<const FfnLayer> load_ffn_layer(const ModelConfig& config, PackedWeights& weights, uint32_t layer,
-                                               const std::string& name) {
-  if (config.is_moe(layer)) return std::make_unique<MixtureLayer>(config, weights, name + "block_sparse_moe.");
+std::unique_ptr<const FfnLayer> load_ffn_layer(const ModelConfig& config, PackedWeights& weights,
+                                               uint32_t layer, const std::string& name) {
+  if (config.is_moe(layer))
+    return std::make_unique<MixtureLayer>(config, weights, name + "block_sparse_moe.");
   return std::make_unique<DenseLayer>(config, weights, name + "mlp.");
 }
 

@@ -1,5 +1,5 @@
-// The feed-forward half of a layer: a dense gated MLP, or a mixture of experts in a latent space beside shared experts
-// (k3-model.md 2.4, 2.5).
+// The feed-forward half of a layer: a dense gated MLP, or a mixture of experts in a latent space
+// beside shared experts (k3-model.md 2.4, 2.5).
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ namespace runtime {
 
 // Scratch that all feed-forward layers of a model share.
 struct FfnScratch {
-  RowBuffer in;               // [rows, latent z | shared gate | shared up | router logits], or [rows, gate | up]
-  RowBuffer inner;            // [rows, width of the shared or dense MLP]
-  RowBuffer mixed;            // [rows, latent or hidden]: sum of the experts
-  RowBuffer shared;           // [rows, hidden]
+  RowBuffer in;  // [rows, latent z | shared gate | shared up | router logits], or [rows, gate | up]
+  RowBuffer inner;   // [rows, width of the shared or dense MLP]
+  RowBuffer mixed;   // [rows, latent or hidden]: sum of the experts
+  RowBuffer shared;  // [rows, hidden]
   kernels::Routing routing;
   FfnScratch(const ModelConfig& config, size_t max_rows);
 };
@@ -32,7 +32,7 @@ class FfnLayer {
 };
 
 // `name` ends with "layers.N."
-std::unique_ptr<const FfnLayer> load_ffn_layer(const ModelConfig& config, PackedWeights& weights, uint32_t layer,
-                                               const std::string& name);
+std::unique_ptr<const FfnLayer> load_ffn_layer(const ModelConfig& config, PackedWeights& weights,
+                                               uint32_t layer, const std::string& name);
 
 }  // namespace runtime

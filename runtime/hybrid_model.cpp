@@ -24,7 +24,8 @@ HybridModel::HybridModel(const ModelConfig& config, const WeightsFile& file, ker
       work_(config, options.max_rows) {
   PackedWeights weights(file, ops);
   load_embedding(weights);
-  for (uint32_t layer = 0; layer < config_.layer_count(); ++layer) layers_.push_back(load_layer(weights, layer));
+  for (uint32_t layer = 0; layer < config_.layer_count(); ++layer)
+    layers_.push_back(load_layer(weights, layer));
   load_head(weights);
   weight_bytes_ = weights.bytes() + embedding_bytes_.size();
 }
@@ -32,7 +33,8 @@ HybridModel::HybridModel(const ModelConfig& config, const WeightsFile& file, ker
 void HybridModel::load_embedding(PackedWeights& weights) {
   embedding_ = weights.file().table("model.embed_tokens.weight", config_.vocab, config_.hidden);
   const auto* bytes = static_cast<const std::byte*>(embedding_.data);
-  const size_t count = size_t{config_.vocab} * config_.hidden * kernels::dtype_bytes(embedding_.dtype);
+  const size_t count =
+      size_t{config_.vocab} * config_.hidden * kernels::dtype_bytes(embedding_.dtype);
   embedding_bytes_.assign(bytes, bytes + count);
   embedding_.data = embedding_bytes_.data();
 }
@@ -44,17 +46,19 @@ HybridModel::Layer HybridModel::load_layer(PackedWeights& weights, uint32_t inde
   if (config_.residual_block != 0) {
     // Layer 0 reads the bare embedding: its bank is empty, so it has nothing to mix.
     if (index != 0) {
-      layer.attention_gain =
-          load_mix_gain(weights, name + "self_attention_res_norm", name + "self_attention_res_proj", hidden);
+      layer.attention_gain = load_mix_gain(weights, name + "self_attention_res_norm",
+                                           name + "self_attention_res_proj", hidden);
     }
     layer.ffn_gain = load_mix_gain(weights, name + "mlp_res_norm", name + "mlp_res_proj", hidden);
   }
   layer.attention_norm = weights.vector(name + "input_layernorm.weight", hidden);
   layer.ffn_norm = weights.vector(name + "post_attention_layernorm.weight", hidden);
   if (config_.layers[index] == LayerKind::kKda) {
-    layer.kda = std::make_unique<KdaLayer>(config_, weights, name + "self_attn.", layout_.kda[index]);
+    layer.kda =
+        std::make_unique<KdaLayer>(config_, weights, name + "self_attn.", layout_.kda[index]);
   } else {
-    layer.mla = std::make_unique<MlaLayer>(config_, weights, name + "self_attn.", layout_.mla[index], options_);
+    layer.mla = std::make_unique<MlaLayer>(config_, weights, name + "self_attn.",
+                                           layout_.mla[index], options_);
   }
   layer.ffn = load_ffn_layer(config_, weights, index, name);
   return layer;
@@ -62,11 +66,12 @@ HybridModel::Layer HybridModel::load_layer(PackedWeights& weights, uint32_t inde
 
 void HybridModel::load_head(PackedWeights& weights) {
   if (config_.residual_block != 0) {
-    output_gain_ =
-        load_mix_gain(weights, "model.output_attn_res_norm", "model.output_attn_res_proj", config_.hidden);
+    output_gain_ = load_mix_gain(weights, "model.output_attn_res_norm",
+                                 "model.output_attn_res_proj", config_.hidden);
   }
   output_norm_ = weights.vector("model.norm.weight", config_.hidden);
-  lm_head_ = config_.tied_embeddings ? weights.pack(embedding_) : weights.matrix("lm_head", config_.vocab, config_.hidden);
+  lm_head_ = config_.tied_embeddings ? weights.pack(embedding_)
+                                     : weights.matrix("lm_head", config_.vocab, config_.hidden);
 }
 
 CacheGeometry HybridModel::geometry() const {
@@ -81,7 +86,8 @@ void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory, 
   const auto normed = work_.normed.rows(), sublayer = work_.sublayer.rows();
   ResidualStream& stream = work_.stream;
 
-  // Rows of an image will overwrite the embeddings of its placeholder ids here; nothing after this knows of images.
+  // Rows of an image will overwrite the embeddings of its placeholder ids here; nothing after this
+  // knows of images.
   ops_.embed(embedding_, batch.tokens, stream.begin(rows));
   for (uint32_t index = 0; index < config_.layer_count(); ++index) {
     const Layer& layer = layers_[index];
@@ -93,14 +99,16 @@ void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory, 
       layer.mla->forward(ops_, normed, batch.view, memory, work_.mla, sublayer);
     }
     stream.add(ops_, sublayer);
-    ops_.rms_norm(stream.ffn_input(ops_, layer.ffn_gain), layer.ffn_norm.data(), config_.norm_eps, normed, rows, hidden);
+    ops_.rms_norm(stream.ffn_input(ops_, layer.ffn_gain), layer.ffn_norm.data(), config_.norm_eps,
+                  normed, rows, hidden);
     layer.ffn->forward(ops_, normed, rows, work_.ffn, sublayer);
     stream.add(ops_, sublayer);
   }
   head(batch, logits);
 }
 
-// The readout, the last norm and the head are computed for the wanted rows only, gathered in runs of neighbours.
+// The readout, the last norm and the head are computed for the wanted rows only, gathered in runs
+// of neighbours.
 void HybridModel::head(const ForwardBatch& batch, float* logits) {
   const auto wanted = batch.logit_rows;
   if (wanted.empty()) return;
@@ -110,15 +118,17 @@ void HybridModel::head(const ForwardBatch& batch, float* logits) {
     size_t run = 1;
     while (i + run < wanted.size() && wanted[i + run] == wanted[i] + run) ++run;
     VERIFY(wanted[i] + run <= batch.view.row_count);
-    work_.stream.read_out(ops_, output_gain_, wanted[i], run, {gathered.data + i * gathered.ld, gathered.ld});
+    work_.stream.read_out(ops_, output_gain_, wanted[i], run,
+                          {gathered.data + i * gathered.ld, gathered.ld});
     i += run;
   }
-  ops_.rms_norm(gathered, output_norm_.data(), config_.norm_eps, gathered, wanted.size(), config_.hidden);
+  ops_.rms_norm(gathered, output_norm_.data(), config_.norm_eps, gathered, wanted.size(),
+                config_.hidden);
   ops_.matmul(gathered, *lm_head_, {logits, config_.vocab}, wanted.size());
 }
 
-std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightsFile& weights, kernels::Ops& ops,
-                                         const ModelOptions& options) {
+std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightsFile& weights,
+                                         kernels::Ops& ops, const ModelOptions& options) {
   return std::make_unique<HybridModel>(config, weights, ops, options);
 }
 

@@ -1,5 +1,6 @@
-// The K3 / Kimi-Linear model: embedding, layers of KDA or MLA with their feed-forward halves, readout and head.
-// Invariant: all weights are packed and all scratch allocated at construction; a forward allocates nothing large.
+// The K3 / Kimi-Linear model: embedding, layers of KDA or MLA with their feed-forward halves,
+// readout and head. Invariant: all weights are packed and all scratch allocated at construction; a
+// forward allocates nothing large.
 #pragma once
 
 #include <memory>
@@ -30,8 +31,10 @@ struct Workspace {
 
 class HybridModel final : public Model {
  public:
-  // `ops` must outlive the model; `file` is needed only during the call. Throws std::runtime_error naming the tensor.
-  HybridModel(const ModelConfig& config, const WeightsFile& file, kernels::Ops& ops, const ModelOptions& options);
+  // `ops` must outlive the model; `file` is needed only during the call. Throws std::runtime_error
+  // naming the tensor.
+  HybridModel(const ModelConfig& config, const WeightsFile& file, kernels::Ops& ops,
+              const ModelOptions& options);
 
   uint32_t vocab_size() const override { return config_.vocab; }
   CacheGeometry geometry() const override;
@@ -40,9 +43,9 @@ class HybridModel final : public Model {
 
  private:
   struct Layer {
-    MixGain attention_gain, ffn_gain;                // attention residuals only
-    std::vector<float> attention_norm, ffn_norm;     // [hidden]
-    std::unique_ptr<const KdaLayer> kda;             // exactly one of kda and mla
+    MixGain attention_gain, ffn_gain;             // attention residuals only
+    std::vector<float> attention_norm, ffn_norm;  // [hidden]
+    std::unique_ptr<const KdaLayer> kda;          // exactly one of kda and mla
     std::unique_ptr<const MlaLayer> mla;
     std::unique_ptr<const FfnLayer> ffn;
   };

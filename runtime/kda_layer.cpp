@@ -4,7 +4,8 @@ namespace runtime {
 
 namespace {
 
-// Columns of the stacked input projection. The output gate is whole (full rank) or its bottleneck of d.
+// Columns of the stacked input projection. The output gate is whole (full rank) or its bottleneck
+// of d.
 struct Columns {
   size_t width;  // D
   size_t gate, decay, beta, total;
@@ -30,16 +31,19 @@ KdaLayer::KdaLayer(const ModelConfig& config, PackedWeights& weights, const std:
                    const StateLayout::Kda& place)
     : config_(config.kda), norm_eps_(config.norm_eps), place_(place) {
   const size_t hidden = config.hidden, d = config_.d, width = Columns(config_).width;
-  const PackedWeights::Part gate = config_.full_rank_gate ? PackedWeights::Part{name + "g_proj", width}
-                                                          : PackedWeights::Part{name + "g_a_proj", d};
-  const PackedWeights::Part parts[] = {{name + "q_proj", width}, {name + "k_proj", width},   {name + "v_proj", width},
-                                       gate,                     {name + "f_a_proj", d},     {name + "b_proj", config_.heads}};
+  const PackedWeights::Part gate = config_.full_rank_gate
+                                       ? PackedWeights::Part{name + "g_proj", width}
+                                       : PackedWeights::Part{name + "g_a_proj", d};
+  const PackedWeights::Part parts[] = {{name + "q_proj", width}, {name + "k_proj", width},
+                                       {name + "v_proj", width}, gate,
+                                       {name + "f_a_proj", d},   {name + "b_proj", config_.heads}};
   in_ = weights.stack(parts, hidden);
   decay_ = weights.matrix(name + "f_b_proj", width, d);
   if (!config_.full_rank_gate) gate_ = weights.matrix(name + "g_b_proj", width, d);
   out_ = weights.matrix(name + "o_proj", hidden, width);
   for (const char* part : {"q", "k", "v"}) {
-    const auto taps = weights.floats(name + part + "_conv1d.weight", {width, 1, config_.conv_width});
+    const auto taps =
+        weights.floats(name + part + "_conv1d.weight", {width, 1, config_.conv_width});
     conv_.insert(conv_.end(), taps.begin(), taps.end());
   }
   a_log_ = weights.padded(name + "A_log", config_.heads);
@@ -47,8 +51,9 @@ KdaLayer::KdaLayer(const ModelConfig& config, PackedWeights& weights, const std:
   norm_ = weights.vector(name + "o_norm.weight", d);
 }
 
-void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch, const CacheMemory& memory,
-                       KdaScratch& scratch, kernels::MutableRows out) const {
+void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
+                       const CacheMemory& memory, KdaScratch& scratch,
+                       kernels::MutableRows out) const {
   const Columns columns(config_);
   const size_t rows = batch.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);

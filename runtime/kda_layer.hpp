@@ -1,5 +1,5 @@
-// A Kimi Delta Attention layer (k3-model.md 2.2): projections, then short convolution, gates, recurrence and gated norm in one
-// kernel call, then the output projection.
+// A Kimi Delta Attention layer (k3-model.md 2.2): projections, then short convolution, gates,
+// recurrence and gated norm in one kernel call, then the output projection.
 #pragma once
 
 #include <string>
@@ -26,19 +26,20 @@ struct KdaScratch {
 class KdaLayer {
  public:
   // `name` ends with "self_attn."
-  KdaLayer(const ModelConfig& config, PackedWeights& weights, const std::string& name, const StateLayout::Kda& place);
+  KdaLayer(const ModelConfig& config, PackedWeights& weights, const std::string& name,
+           const StateLayout::Kda& place);
   // x: [rows, hidden] normed input; out: [rows, hidden]. Advances the states of the batch's slots.
-  void forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch, const CacheMemory& memory,
-               KdaScratch& scratch, kernels::MutableRows out) const;
+  void forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
+               const CacheMemory& memory, KdaScratch& scratch, kernels::MutableRows out) const;
 
  private:
   KdaConfig config_;
   float norm_eps_;
   StateLayout::Kda place_;
-  kernels::MatrixPtr in_;              // the stack whose outputs are KdaScratch::in
-  kernels::MatrixPtr decay_, gate_;    // second halves of the low-rank products: [D, d]
-  kernels::MatrixPtr out_;             // [hidden, D]
-  std::vector<float> conv_;            // [3 D, conv_width]
+  kernels::MatrixPtr in_;                      // the stack whose outputs are KdaScratch::in
+  kernels::MatrixPtr decay_, gate_;            // second halves of the low-rank products: [D, d]
+  kernels::MatrixPtr out_;                     // [hidden, D]
+  std::vector<float> conv_;                    // [3 D, conv_width]
   std::vector<float> a_log_, dt_bias_, norm_;  // [heads], [D], [d]
 };
 

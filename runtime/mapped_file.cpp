@@ -14,7 +14,8 @@ namespace runtime {
 
 MappedFile::MappedFile(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw std::runtime_error(path + ": cannot be opened (" + std::strerror(errno) + ")");
+  if (file < 0)
+    throw std::runtime_error(path + ": cannot be opened (" + std::strerror(errno) + ")");
   struct stat info = {};
   const bool regular = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
   if (regular) size_ = static_cast<size_t>(info.st_size);
@@ -22,7 +23,8 @@ MappedFile::MappedFile(const std::string& path) {
   const int error = errno;
   ::close(file);
   if (!regular) throw std::runtime_error(path + ": is not a regular file");
-  if (data == MAP_FAILED) throw std::runtime_error(path + ": cannot be mapped (" + std::strerror(error) + ")");
+  if (data == MAP_FAILED)
+    throw std::runtime_error(path + ": cannot be mapped (" + std::strerror(error) + ")");
   data_ = static_cast<const std::byte*>(data);
 }
 

@@ -4,14 +4,16 @@ namespace runtime {
 
 namespace {
 
-// q_a_layernorm and kv_a_layernorm alone keep their class's default instead of rms_norm_eps (k3-model.md 2.0).
+// q_a_layernorm and kv_a_layernorm alone keep their class's default instead of rms_norm_eps
+// (k3-model.md 2.0).
 constexpr float kLatentNormEps = 1e-6f;
 
 struct Columns {
-  size_t query_width, value_width;  // all heads
+  size_t query_width, value_width;    // all heads
   size_t query, gate, latent, total;  // first columns of the stacked input projection
   explicit Columns(const MlaConfig& mla)
-      : query_width(size_t{mla.heads} * (mla.d_nope + mla.d_rope)), value_width(size_t{mla.heads} * mla.d_v) {
+      : query_width(size_t{mla.heads} * (mla.d_nope + mla.d_rope)),
+        value_width(size_t{mla.heads} * mla.d_v) {
     query = 0;
     gate = mla.q_lora != 0 ? mla.q_lora : query_width;
     latent = gate + (mla.output_gate ? value_width : 0);
@@ -28,8 +30,8 @@ MlaScratch::MlaScratch(const ModelConfig& config, size_t max_rows) {
   out = RowBuffer(max_rows, columns.value_width);
 }
 
-MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std::string& name, uint64_t page_offset,
-                   const ModelOptions& options)
+MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std::string& name,
+                   uint64_t page_offset, const ModelOptions& options)
     : config_(config.mla),
       page_offset_(page_offset),
       page_tokens_(options.page_tokens),
@@ -52,10 +54,12 @@ MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std:
 
   // kv_b_proj: per head, d_nope rows W_kc over d_v rows W_vc, each [.., kv_lora].
   const size_t head_rows = size_t{config_.d_nope} + config_.d_v;
-  const auto kv_b = weights.file().table(name + "kv_b_proj.weight", config_.heads * head_rows, latent);
+  const auto kv_b =
+      weights.file().table(name + "kv_b_proj.weight", config_.heads * head_rows, latent);
   const size_t row_bytes = latent * kernels::dtype_bytes(kv_b.dtype);
   for (size_t head = 0; head < config_.heads; ++head) {
-    const std::byte* first = static_cast<const std::byte*>(kv_b.data) + head * head_rows * row_bytes;
+    const std::byte* first =
+        static_cast<const std::byte*>(kv_b.data) + head * head_rows * row_bytes;
     kernels::MatrixView keys = kv_b;  // transposed: q~ = W_kc^T q
     keys.data = first;
     keys.n = latent;
@@ -70,8 +74,9 @@ MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std:
   }
 }
 
-void MlaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch, const CacheMemory& memory,
-                       MlaScratch& scratch, kernels::MutableRows out) const {
+void MlaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
+                       const CacheMemory& memory, MlaScratch& scratch,
+                       kernels::MutableRows out) const {
   const Columns columns(config_);
   const size_t rows = batch.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);

@@ -17,7 +17,8 @@ namespace json = boost::json;
 
 namespace {
 
-// Limits far above any model of the family: they catch a corrupt file before anything is allocated from it.
+// Limits far above any model of the family: they catch a corrupt file before anything is allocated
+// from it.
 constexpr uint32_t kMaxWidth = 1u << 20;    // K3: 33792
 constexpr uint32_t kMaxVocab = 1u << 24;    // K3: 163840
 constexpr uint32_t kMaxLayers = 4096;       // K3: 93
@@ -26,12 +27,13 @@ constexpr uint32_t kMaxHeadWidth = 4096;    // K3: 128
 constexpr uint32_t kMaxExperts = 1u << 16;  // K3: 896
 constexpr uint32_t kMaxConv = 64;           // K3: 4
 constexpr uint32_t kMaxPositions = 1u << 30;
-constexpr uint32_t kMaxTopK = 64;           // the kernels' limits; K3: 16 experts per token,
-constexpr uint32_t kMaxBankRows = 63;       // and 8 bank rows
+constexpr uint32_t kMaxTopK = 64;      // the kernels' limits; K3: 16 experts per token,
+constexpr uint32_t kMaxBankRows = 63;  // and 8 bank rows
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error(path + ": cannot be read; a model directory needs a config.json");
+  if (!in)
+    throw std::runtime_error(path + ": cannot be read; a model directory needs a config.json");
   std::ostringstream text;
   text << in.rdbuf();
   return std::move(text).str();
@@ -50,11 +52,13 @@ KdaConfig read_kda(const ConfigReader& linear) {
   kda.heads = linear.size("num_heads", 1, kMaxHeads);
   kda.d = linear.size("head_dim", 1, kMaxHeadWidth);
   if (kda.d % 32 != 0) {
-    linear.fail("head_dim", "is " + std::to_string(kda.d) + "; the KDA kernels need a multiple of 32");
+    linear.fail("head_dim",
+                "is " + std::to_string(kda.d) + "; the KDA kernels need a multiple of 32");
   }
   kda.conv_width = linear.size("short_conv_kernel_size", 2, kMaxConv);
   kda.lower_bound = linear.optional_number("gate_lower_bound", -1000, 0);
-  if (kda.lower_bound && *kda.lower_bound == 0) linear.fail("gate_lower_bound", "is 0; expected a negative number");
+  if (kda.lower_bound && *kda.lower_bound == 0)
+    linear.fail("gate_lower_bound", "is 0; expected a negative number");
   kda.full_rank_gate = linear.flag_or("use_full_rank_gate", false);
   return kda;
 }
@@ -69,7 +73,8 @@ MlaConfig read_mla(const ConfigReader& text) {
   mla.d_v = text.size("v_head_dim", 1, kMaxHeadWidth);
   mla.output_gate = text.flag_or("mla_use_output_gate", false);
   if (!text.flag_or("mla_use_nope", false)) {
-    text.fail("mla_use_nope", "must be true; rotary positions in the attention layers are not supported");
+    text.fail("mla_use_nope",
+              "must be true; rotary positions in the attention layers are not supported");
   }
   return mla;
 }
@@ -81,7 +86,8 @@ kernels::ActivationSpec read_activation(const ConfigReader& text) {
     spec.kind = kernels::Activation::kSwiGLU;
     return spec;
   }
-  if (name != "situ") text.fail("hidden_act", "is \"" + name + "\"; supported are \"situ\" and \"silu\"");
+  if (name != "situ")
+    text.fail("hidden_act", "is \"" + name + "\"; supported are \"situ\" and \"silu\"");
   spec.kind = kernels::Activation::kSiTU;
   spec.beta = text.number("activation_situ_beta", 1e-6, 1e6);
   spec.linear_beta = text.number_or("activation_situ_linear_beta", 0.0f, -1e6, 1e6);
@@ -93,7 +99,8 @@ FfnConfig read_ffn(const ConfigReader& text, uint32_t layer_count) {
   ffn.activation = read_activation(text);
   ffn.first_dense = text.size_or("first_k_dense_replace", 0, 0, layer_count);
   ffn.moe_every = text.size_or("moe_layer_freq", 1, 1, kMaxLayers);
-  if (ffn.first_dense > 0 || ffn.moe_every > 1) ffn.dense_width = text.size("intermediate_size", 1, kMaxWidth);
+  if (ffn.first_dense > 0 || ffn.moe_every > 1)
+    ffn.dense_width = text.size("intermediate_size", 1, kMaxWidth);
   ffn.experts = text.size("num_experts", 1, kMaxExperts);
   ffn.top_k = text.size("num_experts_per_token", 1, std::min(ffn.experts, kMaxTopK));
   ffn.shared_experts = text.size_or("num_shared_experts", 0, 0, 1024);
@@ -108,7 +115,8 @@ FfnConfig read_ffn(const ConfigReader& text, uint32_t layer_count) {
   }
   for (const char* key : {"num_expert_group", "topk_group"}) {
     const uint32_t groups = text.size_or(key, 1, 1, kMaxExperts);
-    if (groups != 1) text.fail(key, "is " + std::to_string(groups) + "; only 1 (no grouped routing) is supported");
+    if (groups != 1)
+      text.fail(key, "is " + std::to_string(groups) + "; only 1 (no grouped routing) is supported");
   }
   return ffn;
 }
@@ -117,18 +125,22 @@ FfnConfig read_ffn(const ConfigReader& text, uint32_t layer_count) {
 std::vector<LayerKind> read_layers(const ConfigReader& linear, uint32_t layer_count) {
   std::vector<int> named(layer_count, 0);
   std::vector<LayerKind> kinds(layer_count, LayerKind::kKda);
-  for (const auto& [key, kind] : {std::pair{"kda_layers", LayerKind::kKda}, {"full_attn_layers", LayerKind::kMla}}) {
+  for (const auto& [key, kind] :
+       {std::pair{"kda_layers", LayerKind::kKda}, {"full_attn_layers", LayerKind::kMla}}) {
     for (const uint32_t one_based : linear.sizes(key, 1, layer_count)) {
-      if (named[one_based - 1]++ > 0) linear.fail(key, "names layer " + std::to_string(one_based) + " a second time");
+      if (named[one_based - 1]++ > 0)
+        linear.fail(key, "names layer " + std::to_string(one_based) + " a second time");
       kinds[one_based - 1] = kind;
     }
   }
   const auto missing = std::find(named.begin(), named.end(), 0);
   if (missing != named.end()) {
     linear.fail("kda_layers", "and full_attn_layers both lack layer " +
-                                  std::to_string(missing - named.begin() + 1) + " (layers count from 1)");
+                                  std::to_string(missing - named.begin() + 1) +
+                                  " (layers count from 1)");
   }
-  for (const auto& [key, kind] : {std::pair{"kda_layers", LayerKind::kKda}, {"full_attn_layers", LayerKind::kMla}}) {
+  for (const auto& [key, kind] :
+       {std::pair{"kda_layers", LayerKind::kKda}, {"full_attn_layers", LayerKind::kMla}}) {
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       linear.fail(key, "is empty; a hybrid model has at least one layer of each kind");
     }
@@ -139,18 +151,23 @@ std::vector<LayerKind> read_layers(const ConfigReader& linear, uint32_t layer_co
 void check_quantization(const ConfigReader& reader) {
   if (reader.find("quantization_config") == nullptr) return;
   const ConfigReader quantization = reader.object("quantization_config");
-  const std::string expected = "; only \"mxfp4-pack-quantized\" of \"compressed-tensors\" is supported";
+  const std::string expected =
+      "; only \"mxfp4-pack-quantized\" of \"compressed-tensors\" is supported";
   const std::string method = quantization.text("quant_method");
-  if (method != "compressed-tensors") quantization.fail("quant_method", "is \"" + method + "\"" + expected);
+  if (method != "compressed-tensors")
+    quantization.fail("quant_method", "is \"" + method + "\"" + expected);
   const std::string format = quantization.text("format");
-  if (format != "mxfp4-pack-quantized") quantization.fail("format", "is \"" + format + "\"" + expected);
+  if (format != "mxfp4-pack-quantized")
+    quantization.fail("format", "is \"" + format + "\"" + expected);
 }
 
 void add_ids(const ConfigReader& reader, std::set<TokenId>& ids, uint32_t vocab) {
-  for (const uint32_t id : reader.size_or_list("eos_token_id", 0, vocab - 1)) ids.insert(static_cast<TokenId>(id));
+  for (const uint32_t id : reader.size_or_list("eos_token_id", 0, vocab - 1))
+    ids.insert(static_cast<TokenId>(id));
 }
 
-std::optional<TokenId> read_id(const ConfigReader& text, const ConfigReader& top, std::string_view key, uint32_t vocab) {
+std::optional<TokenId> read_id(const ConfigReader& text, const ConfigReader& top,
+                               std::string_view key, uint32_t vocab) {
   auto id = text.optional_size(key, 0, vocab - 1);
   if (!id) id = top.optional_size(key, 0, vocab - 1);
   if (!id) return std::nullopt;
@@ -178,7 +195,8 @@ ModelConfig ModelConfig::parse(std::string_view json_text, const std::string& so
   config.kda = read_kda(linear);
   config.mla = read_mla(text);
   config.ffn = read_ffn(text, layer_count);
-  config.residual_block = text.size_or("attn_res_block_size", 0, (layer_count + kMaxBankRows - 1) / kMaxBankRows, kMaxLayers);
+  config.residual_block = text.size_or("attn_res_block_size", 0,
+                                       (layer_count + kMaxBankRows - 1) / kMaxBankRows, kMaxLayers);
   check_quantization(text);
   check_quantization(top);
 

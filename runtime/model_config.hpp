@@ -1,5 +1,6 @@
-// What config.json says about a model of the K3 / Kimi-Linear family (k3-model.md 1). Every K3 feature is switched by the
-// presence of its key. Invariant: a loaded config is consistent, so the layers need no checks of their own.
+// What config.json says about a model of the K3 / Kimi-Linear family (k3-model.md 1). Every K3
+// feature is switched by the presence of its key. Invariant: a loaded config is consistent, so the
+// layers need no checks of their own.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,9 @@ struct KdaConfig {
   uint32_t heads = 0;
   uint32_t d = 0;  // key and value width of one head
   uint32_t conv_width = 0;
-  std::optional<float> lower_bound;  // K3's bounded decay gate; absent: the softplus gate of Kimi-Linear
-  bool full_rank_gate = false;       // output gate g_proj; else g_a_proj and g_b_proj
+  std::optional<float>
+      lower_bound;              // K3's bounded decay gate; absent: the softplus gate of Kimi-Linear
+  bool full_rank_gate = false;  // output gate g_proj; else g_a_proj and g_b_proj
 };
 
 struct MlaConfig {
@@ -35,7 +37,8 @@ struct FfnConfig {
   uint32_t first_dense = 0;  // so many layers from the start are dense
   uint32_t moe_every = 1;    // of the others, layers divisible by this are mixtures
   uint32_t experts = 0, top_k = 0, shared_experts = 0, expert_width = 0;
-  uint32_t latent = 0;  // width the routed experts work in; 0: the hidden width, without projections
+  uint32_t latent =
+      0;  // width the routed experts work in; 0: the hidden width, without projections
   bool latent_norm = false;
   bool renormalise = true;
   float routed_scale = 1.0f;
@@ -43,12 +46,15 @@ struct FfnConfig {
 
 class ModelConfig {
  public:
-  // Reads DIR/config.json and, if there, the end ids of DIR/generation_config.json. Throws std::runtime_error naming the key.
+  // Reads DIR/config.json and, if there, the end ids of DIR/generation_config.json. Throws
+  // std::runtime_error naming the key.
   static ModelConfig load(const std::string& directory);
   // `source` names the text in error messages.
   static ModelConfig parse(std::string_view json, const std::string& source);
 
-  bool is_moe(uint32_t layer) const { return layer >= ffn.first_dense && layer % ffn.moe_every == 0; }
+  bool is_moe(uint32_t layer) const {
+    return layer >= ffn.first_dense && layer % ffn.moe_every == 0;
+  }
   uint32_t layer_count() const { return static_cast<uint32_t>(layers.size()); }
 
   std::string model_type;
@@ -60,10 +66,10 @@ class ModelConfig {
   KdaConfig kda;
   MlaConfig mla;
   FfnConfig ffn;
-  uint32_t residual_block = 0;  // attention residuals: layers per bank row; 0: ordinary residuals
+  uint32_t residual_block = 0;   // attention residuals: layers per bank row; 0: ordinary residuals
   std::vector<TokenId> end_ids;  // ascending; each ends a sequence
   std::optional<TokenId> bos_id, pad_id;
-  bool has_vision = false;  // the file describes a vision tower; it is not loaded yet
+  bool has_vision = false;          // the file describes a vision tower; it is not loaded yet
   std::optional<TokenId> media_id;  // placeholder whose embedding image rows will replace
 };
 

@@ -14,11 +14,15 @@ namespace {
 
 float element(const MatrixView& view, size_t index) {
   switch (view.dtype) {
-    case DType::kF32: return static_cast<const float*>(view.data)[index];
-    case DType::kBF16: return kernels::bf16_to_float(static_cast<const uint16_t*>(view.data)[index]);
-    case DType::kF16: return kernels::f16_to_float(static_cast<const uint16_t*>(view.data)[index]);
+    case DType::kF32:
+      return static_cast<const float*>(view.data)[index];
+    case DType::kBF16:
+      return kernels::bf16_to_float(static_cast<const uint16_t*>(view.data)[index]);
+    case DType::kF16:
+      return kernels::f16_to_float(static_cast<const uint16_t*>(view.data)[index]);
     case DType::kU8:
-    case DType::kMXFP4: break;
+    case DType::kMXFP4:
+      break;
   }
   VERIFY(view.dtype == DType::kF32);
   return 0;
@@ -74,7 +78,9 @@ std::vector<float> PackedWeights::counted(std::vector<float> values) {
   return values;
 }
 
-std::vector<float> PackedWeights::vector(const std::string& name, size_t count) { return floats(name, {count}); }
+std::vector<float> PackedWeights::vector(const std::string& name, size_t count) {
+  return floats(name, {count});
+}
 
 std::vector<float> PackedWeights::floats(const std::string& name, std::vector<uint64_t> shape) {
   return counted(file_.floats(name, std::move(shape)));

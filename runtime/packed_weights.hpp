@@ -1,5 +1,5 @@
-// Takes one layer's weights out of a weights file into the layout the kernels stream. Invariant: what was taken no longer
-// needs the file.
+// Takes one layer's weights out of a weights file into the layout the kernels stream. Invariant:
+// what was taken no longer needs the file.
 #pragma once
 
 #include <span>
@@ -23,8 +23,8 @@ class PackedWeights {
 
   kernels::MatrixPtr matrix(const std::string& name, size_t n, size_t k);
   kernels::MatrixPtr pack(const kernels::MatrixView& view);
-  // Several layers that read the same input, as one matrix: their outputs lie side by side, in the order of the parts.
-  // Parts of unequal dtype are widened to fp32.
+  // Several layers that read the same input, as one matrix: their outputs lie side by side, in the
+  // order of the parts. Parts of unequal dtype are widened to fp32.
   kernels::MatrixPtr stack(std::span<const Part> parts, size_t k);
   std::vector<float> vector(const std::string& name, size_t count);
   std::vector<float> floats(const std::string& name, std::vector<uint64_t> shape);

@@ -18,7 +18,8 @@ using Shape = std::vector<uint64_t>;
 // The value of element `index`; must depend on nothing else.
 using Value = std::function<double(const CounterRandom& random, uint64_t index)>;
 
-constexpr double kBranchGain = 0.25;  // projections that write into the residual stream: keeps the sum well conditioned
+constexpr double kBranchGain =
+    0.25;  // projections that write into the residual stream: keeps the sum well conditioned
 
 class Builder {
  public:
@@ -28,9 +29,11 @@ class Builder {
   void add_all();
 
  private:
-  // Every value is rounded to bf16 first, fp32 tensors too: the last bit of a logarithm then cannot differ between machines.
+  // Every value is rounded to bf16 first, fp32 tensors too: the last bit of a logarithm then cannot
+  // differ between machines.
   void tensor(const std::string& name, const char* dtype, Shape shape, Value value);
-  void matrix(const std::string& name, uint64_t n, uint64_t k, double gain = 1.0);  // variance gain^2 from unit inputs
+  void matrix(const std::string& name, uint64_t n, uint64_t k,
+              double gain = 1.0);  // variance gain^2 from unit inputs
   void packed(const std::string& name, uint64_t n, uint64_t k, double gain);
   void norm(const std::string& name, uint64_t width, const char* dtype = "BF16");
   void layer(uint32_t index);
@@ -50,10 +53,12 @@ void Builder::tensor(const std::string& name, const char* dtype, Shape shape, Va
   const std::string full = options_.prefix + name;
   const bool wide = std::strcmp(dtype, "F32") == 0;
   writer_.add(full, dtype, std::move(shape),
-              [random = CounterRandom(options_.seed, name), value = std::move(value), wide](std::span<std::byte> data) {
+              [random = CounterRandom(options_.seed, name), value = std::move(value),
+               wide](std::span<std::byte> data) {
                 const size_t element = wide ? 4 : 2;
                 for (uint64_t i = 0; i < data.size() / element; ++i) {
-                  const uint16_t half = kernels::float_to_bf16(static_cast<float>(value(random, i)));
+                  const uint16_t half =
+                      kernels::float_to_bf16(static_cast<float>(value(random, i)));
                   const float full_width = kernels::bf16_to_float(half);
                   if (wide) {
                     std::memcpy(data.data() + i * element, &full_width, element);
@@ -66,43 +71,52 @@ void Builder::tensor(const std::string& name, const char* dtype, Shape shape, Va
 
 void Builder::matrix(const std::string& name, uint64_t n, uint64_t k, double gain) {
   const double scale = gain / std::sqrt(static_cast<double>(k));
-  tensor(name + ".weight", "BF16", {n, k}, [scale](const CounterRandom& random, uint64_t i) { return scale * random.normal(i); });
+  tensor(name + ".weight", "BF16", {n, k},
+         [scale](const CounterRandom& random, uint64_t i) { return scale * random.normal(i); });
 }
 
 void Builder::packed(const std::string& name, uint64_t n, uint64_t k, double gain) {
   if (!options_.mxfp4_experts) return matrix(name, n, k, gain);
   // Groups differ in size by powers of two, so that every scale byte matters.
   const double scale = gain / std::sqrt(static_cast<double>(k)) / 1.15;
-  const auto encode = [random = CounterRandom(options_.seed, name), scale](uint64_t group, std::span<uint8_t, 16> codes) {
-    const int shift = static_cast<int>(random.bits(~group) % 4) - 2;
+  const auto encode = [random = CounterRandom(options_.seed, name), scale](
+                          uint64_t group, std::span<uint8_t, 16> codes) {
+    const double group_scale = std::ldexp(scale, static_cast<int>(random.bits(~group) % 4) - 2);
     std::array<float, kMxfp4Group> values{};
     for (uint64_t i = 0; i < kMxfp4Group; ++i) {
-      values[i] = static_cast<float>(std::ldexp(scale * random.normal(group * kMxfp4Group + i), shift));
+      values[i] = static_cast<float>(group_scale * random.normal(group * kMxfp4Group + i));
     }
     return encode_mxfp4(values, codes);
   };
   const uint64_t groups = n * k / kMxfp4Group;
-  writer_.add(options_.prefix + name + ".weight_packed", "U8", {n, k / 2}, [=](std::span<std::byte> data) {
-    auto* codes = reinterpret_cast<uint8_t*>(data.data());
-    for (uint64_t g = 0; g < groups; ++g) encode(g, std::span<uint8_t, 16>(codes + g * 16, 16));
-  });
-  writer_.add(options_.prefix + name + ".weight_scale", "U8", {n, k / kMxfp4Group}, [=](std::span<std::byte> data) {
-    std::array<uint8_t, 16> codes{};
-    for (uint64_t g = 0; g < groups; ++g) data[g] = static_cast<std::byte>(encode(g, codes));
-  });
+  writer_.add(options_.prefix + name + ".weight_packed", "U8", {n, k / 2},
+              [=](std::span<std::byte> data) {
+                auto* codes = reinterpret_cast<uint8_t*>(data.data());
+                for (uint64_t g = 0; g < groups; ++g)
+                  encode(g, std::span<uint8_t, 16>(codes + g * 16, 16));
+              });
+  writer_.add(options_.prefix + name + ".weight_scale", "U8", {n, k / kMxfp4Group},
+              [=](std::span<std::byte> data) {
+                std::array<uint8_t, 16> codes{};
+                for (uint64_t g = 0; g < groups; ++g)
+                  data[g] = static_cast<std::byte>(encode(g, codes));
+              });
 }
 
 void Builder::norm(const std::string& name, uint64_t width, const char* dtype) {
-  tensor(name + ".weight", dtype, {width}, [](const CounterRandom& random, uint64_t i) { return 1 + 0.15 * random.normal(i); });
+  tensor(name + ".weight", dtype, {width},
+         [](const CounterRandom& random, uint64_t i) { return 1 + 0.15 * random.normal(i); });
 }
 
 void Builder::kda_decay(const std::string& name) {
   const uint64_t heads = config_.kda.heads, width = heads * config_.kda.d;
   if (config_.kda.lower_bound) {
-    // exp(A_log) around 1; biases so that the log-decay of a token spans about -5 .. -0.005, some channels at the bound.
+    // exp(A_log) around 1; biases so that the log-decay of a token spans about -5 .. -0.005, some
+    // channels at the bound.
     const uint64_t padded = std::max<uint64_t>(128, heads);  // real files pad A_log with zeros
-    tensor(name + "A_log", "F32", {padded},
-           [heads](const CounterRandom& random, uint64_t i) { return i < heads ? random.uniform(i, -0.5, 0.5) : 0.0; });
+    tensor(name + "A_log", "F32", {padded}, [heads](const CounterRandom& random, uint64_t i) {
+      return i < heads ? random.uniform(i, -0.5, 0.5) : 0.0;
+    });
     tensor(name + "dt_bias", "F32", {width}, [width](const CounterRandom& random, uint64_t i) {
       return random.uniform(width + i) < 0.08 ? 3.0 : random.uniform(i, -7.0, -1.0);
     });
@@ -119,13 +133,17 @@ void Builder::kda_decay(const std::string& name) {
 }
 
 void Builder::kda(const std::string& name) {
-  const uint64_t hidden = config_.hidden, d = config_.kda.d, heads = config_.kda.heads, width = heads * d;
+  const uint64_t hidden = config_.hidden, d = config_.kda.d, heads = config_.kda.heads,
+                 width = heads * d;
   const uint64_t taps = config_.kda.conv_width;
   for (const char* part : {"q", "k", "v"}) {
     matrix(name + part + "_proj", width, hidden, 1.5);
-    tensor(name + part + "_conv1d.weight", "F32", {width, 1, taps}, [taps](const CounterRandom& random, uint64_t i) {
-      return 0.3 * random.normal(i) + 0.8 / static_cast<double>(uint64_t{1} << (taps - 1 - i % taps));  // recent taps weigh most
-    });
+    tensor(name + part + "_conv1d.weight", "F32", {width, 1, taps},
+           [taps](const CounterRandom& random, uint64_t i) {
+             return 0.3 * random.normal(i) +
+                    0.8 / static_cast<double>(uint64_t{1}
+                                              << (taps - 1 - i % taps));  // recent taps weigh most
+           });
   }
   matrix(name + "f_a_proj", d, hidden);
   matrix(name + "f_b_proj", width, d);
@@ -181,7 +199,8 @@ void Builder::mixture(const std::string& name) {
     packed(part + "w3", f.expert_width, width, 1.5);
     packed(part + "w2", width, f.expert_width, f.latent != 0 ? 1.5 : 1.5 * kBranchGain);
   }
-  if (f.shared_experts != 0) mlp(name + "shared_experts.", uint64_t{f.shared_experts} * f.expert_width);
+  if (f.shared_experts != 0)
+    mlp(name + "shared_experts.", uint64_t{f.shared_experts} * f.expert_width);
 }
 
 void Builder::layer(uint32_t index) {
@@ -232,7 +251,8 @@ void Builder::add_all() {
 
 }  // namespace
 
-void add_random_weights(const ModelConfig& config, const RandomWeightsOptions& options, SafeTensorsWriter& writer) {
+void add_random_weights(const ModelConfig& config, const RandomWeightsOptions& options,
+                        SafeTensorsWriter& writer) {
   Builder(config, options, writer).add_all();
 }
 

@@ -4,7 +4,8 @@
 
 namespace runtime {
 
-MixGain load_mix_gain(PackedWeights& weights, const std::string& norm, const std::string& proj, size_t hidden) {
+MixGain load_mix_gain(PackedWeights& weights, const std::string& norm, const std::string& proj,
+                      size_t hidden) {
   MixGain gain = weights.vector(norm + ".weight", hidden);
   const auto projection = weights.floats(proj + ".weight", {1, hidden});
   for (size_t i = 0; i < hidden; ++i) gain[i] *= projection[i];
@@ -31,7 +32,8 @@ kernels::Rows ResidualStream::mix(kernels::Ops& ops, const MixGain& gain) {
   return mixed_.rows();
 }
 
-kernels::Rows ResidualStream::attention_input(kernels::Ops& ops, uint32_t layer, const MixGain& gain) {
+kernels::Rows ResidualStream::attention_input(kernels::Ops& ops, uint32_t layer,
+                                              const MixGain& gain) {
   const kernels::Rows prefix = sums_[banked_].rows();
   if (block_ == 0) return prefix;
   const kernels::Rows input = banked_ == 0 ? prefix : mix(ops, gain);

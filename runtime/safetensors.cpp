@@ -20,9 +20,10 @@ size_t element_bytes(std::string_view dtype) {
     std::string_view name;
     size_t bytes;
   };
-  static constexpr Entry kKnown[] = {{"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"I64", 8}, {"U64", 8},     {"I32", 4},
-                                     {"U32", 4}, {"I16", 2}, {"U16", 2},  {"I8", 1},   {"U8", 1},  {"BOOL", 1},
-                                     {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}};
+  static constexpr Entry kKnown[] = {{"F64", 8},  {"F32", 4},     {"F16", 2},     {"BF16", 2},
+                                     {"I64", 8},  {"U64", 8},     {"I32", 4},     {"U32", 4},
+                                     {"I16", 2},  {"U16", 2},     {"I8", 1},      {"U8", 1},
+                                     {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}};
   for (const Entry& entry : kKnown) {
     if (entry.name == dtype) return entry.bytes;
   }
@@ -83,8 +84,9 @@ SafeTensorsFile::SafeTensorsFile(const std::string& path) : path_(path), file_(p
   }
   const uint64_t header = little_endian_u64(bytes);
   if (header > kMaxHeaderBytes || header > bytes.size() - 8) {
-    throw std::runtime_error(path_ + ": header length is " + std::to_string(header) + " bytes, but only " +
-                             std::to_string(bytes.size() - 8) + " bytes follow it");
+    throw std::runtime_error(path_ + ": header length is " + std::to_string(header) +
+                             " bytes, but only " + std::to_string(bytes.size() - 8) +
+                             " bytes follow it");
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header);
   read_header(text, bytes.subspan(8 + header));
@@ -94,7 +96,8 @@ SafeTensorsFile::SafeTensorsFile(const std::string& path) : path_(path), file_(p
 void SafeTensorsFile::read_header(std::string_view text, std::span<const std::byte> data) {
   boost::system::error_code error;
   const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
-  if (error) throw std::runtime_error(path_ + ": the header is not valid JSON (" + error.message() + ")");
+  if (error)
+    throw std::runtime_error(path_ + ": the header is not valid JSON (" + error.message() + ")");
   if (!value.is_object()) throw std::runtime_error(path_ + ": the header must be one JSON object");
   for (const auto& [key, entry] : value.get_object()) {
     if (key == "__metadata__") continue;
@@ -142,8 +145,8 @@ void SafeTensorsFile::check_overlaps() const {
   for (size_t i = 1; i < order.size(); ++i) {
     const auto& before = order[i - 1]->second.data;
     if (before.data() + before.size() > order[i]->second.data.data()) {
-      throw std::runtime_error(path_ + ": tensors " + order[i - 1]->first + " and " + order[i]->first +
-                               " overlap in the file");
+      throw std::runtime_error(path_ + ": tensors " + order[i - 1]->first + " and " +
+                               order[i]->first + " overlap in the file");
     }
   }
 }

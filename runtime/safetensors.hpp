@@ -1,5 +1,6 @@
-// Reads one .safetensors file: u64 little-endian header length, a JSON header (name -> dtype, shape, data_offsets), raw data.
-// Invariant: every tensor of an open file lies inside it, has shape x dtype bytes, and overlaps no other.
+// Reads one .safetensors file: u64 little-endian header length, a JSON header (name -> dtype,
+// shape, data_offsets), raw data. Invariant: every tensor of an open file lies inside it, has shape
+// x dtype bytes, and overlaps no other.
 #pragma once
 
 #include <cstddef>

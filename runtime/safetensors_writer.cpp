@@ -11,7 +11,8 @@
 
 namespace runtime {
 
-void SafeTensorsWriter::add(std::string name, std::string dtype, std::vector<uint64_t> shape, Fill fill) {
+void SafeTensorsWriter::add(std::string name, std::string dtype, std::vector<uint64_t> shape,
+                            Fill fill) {
   VERIFY(dtype == "BF16" || dtype == "F32" || dtype == "U8");
   uint64_t bytes = dtype == "F32" ? 4 : dtype == "BF16" ? 2 : 1;
   for (const uint64_t extent : shape) bytes *= extent;
@@ -40,7 +41,8 @@ void SafeTensorsWriter::write(const std::string& path) const {
   for (const Entry& entry : entries_) {
     data.resize(entry.bytes);
     entry.fill(data);
-    out.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
+    out.write(reinterpret_cast<const char*>(data.data()),
+              static_cast<std::streamsize>(data.size()));
   }
   out.close();
   if (!out) throw std::runtime_error(path + ": cannot be written");

@@ -1,5 +1,5 @@
-// Writes one .safetensors file. Tensors are declared first and filled one at a time while the file is written, so a large
-// file never lies in memory whole.
+// Writes one .safetensors file. Tensors are declared first and filled one at a time while the file
+// is written, so a large file never lies in memory whole.
 #pragma once
 
 #include <cstddef>

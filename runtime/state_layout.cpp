@@ -20,7 +20,8 @@ StateLayout::StateLayout(const ModelConfig& config, uint32_t page_tokens, kernel
   const uint64_t width = uint64_t{config.kda.heads} * config.kda.d;
   const uint64_t recurrent = width * config.kda.d * sizeof(float);
   const uint64_t conv = (config.kda.conv_width - uint64_t{1}) * 3 * width * sizeof(float);
-  const uint64_t row = (uint64_t{config.mla.kv_lora} + config.mla.d_rope) * kernels::dtype_bytes(kv_dtype);
+  const uint64_t row =
+      (uint64_t{config.mla.kv_lora} + config.mla.d_rope) * kernels::dtype_bytes(kv_dtype);
   for (size_t layer = 0; layer < config.layers.size(); ++layer) {
     if (config.layers[layer] == LayerKind::kKda) {
       kda[layer].recurrent = take(state_bytes, recurrent);

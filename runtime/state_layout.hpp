@@ -1,7 +1,10 @@
 // Where each layer's cache lies inside a state slot and inside a KV page: arithmetic only.
-//   slot: for each KDA layer in order  float[heads, d/32, d, 32] (value tiles of 32, row after row of keys),
-//                                      then float[conv_width - 1, 3 * heads * d] (raw projections, oldest first)
-//   page: for each MLA layer in order  page_tokens rows of [latent kv_lora | shared key d_rope] in the KV dtype
+//   slot: for each KDA layer in order  float[heads, d/32, d, 32] (value tiles of 32, row after row
+//   of keys),
+//                                      then float[conv_width - 1, 3 * heads * d] (raw projections,
+//                                      oldest first)
+//   page: for each MLA layer in order  page_tokens rows of [latent kv_lora | shared key d_rope] in
+//   the KV dtype
 // Invariant: every part starts on a multiple of 64 bytes.
 #pragma once
 

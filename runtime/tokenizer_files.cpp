@@ -1,9 +1,9 @@
 #include "runtime/tokenizer_files.hpp"
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <fstream>
-#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -17,27 +17,41 @@ constexpr uint32_t kSpecials = 256;
 
 // Offsets from the first special id. Ids without a name of their own are reserved.
 const std::map<uint32_t, std::string_view>& special_names() {
-  static const std::map<uint32_t, std::string_view> names = {
-      {0, "[BOS]"},          {1, "[EOS]"},           {2, "<|end_of_msg|>"},     {3, "<|open|>"},
-      {4, "<|close|>"},      {5, "<|sep|>"},         {6, "[start_header_id]"},  {7, "[end_header_id]"},
-      {9, "[EOT]"},          {18, "<|media_begin|>"}, {19, "<|media_content|>"}, {20, "<|media_end|>"},
-      {21, "<|media_pad|>"}, {65, "<osagent_mode>"}, {254, "[UNK]"},            {255, "[PAD]"}};
+  static const std::map<uint32_t, std::string_view> names = {{0, "[BOS]"},
+                                                             {1, "[EOS]"},
+                                                             {2, "<|end_of_msg|>"},
+                                                             {3, "<|open|>"},
+                                                             {4, "<|close|>"},
+                                                             {5, "<|sep|>"},
+                                                             {6, "[start_header_id]"},
+                                                             {7, "[end_header_id]"},
+                                                             {9, "[EOT]"},
+                                                             {18, "<|media_begin|>"},
+                                                             {19, "<|media_content|>"},
+                                                             {20, "<|media_end|>"},
+                                                             {21, "<|media_pad|>"},
+                                                             {65, "<osagent_mode>"},
+                                                             {254, "[UNK]"},
+                                                             {255, "[PAD]"}};
   return names;
 }
 
 std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   for (size_t i = 0; i < bytes.size(); i += 3) {
     uint32_t group = 0;
     const size_t have = std::min<size_t>(3, bytes.size() - i);
-    for (size_t j = 0; j < 3; ++j) group = (group << 8) | (j < have ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+    for (size_t j = 0; j < 3; ++j)
+      group = (group << 8) | (j < have ? static_cast<unsigned char>(bytes[i + j]) : 0u);
     for (size_t j = 0; j < 4; ++j) out += j <= have ? kDigits[(group >> (18 - 6 * j)) & 63] : '=';
   }
   return out;
 }
 
-// The byte sequences of ranks 0 .. count - 1: all bytes, then pairs of printable ASCII, then the other pairs, then triples.
+// The byte sequences of ranks 0 .. count - 1: all bytes, then pairs of printable ASCII, then the
+// other pairs, then triples.
 std::vector<std::string> byte_sequences(uint32_t count) {
   std::vector<std::string> out;
   const auto full = [&] { return out.size() == count; };
@@ -46,12 +60,14 @@ std::vector<std::string> byte_sequences(uint32_t count) {
   for (const bool both_printable : {true, false}) {
     for (int a = 0; a < 256; ++a) {
       for (int b = 0; b < 256 && !full(); ++b) {
-        if ((printable(a) && printable(b)) == both_printable) out.push_back({static_cast<char>(a), static_cast<char>(b)});
+        if ((printable(a) && printable(b)) == both_printable)
+          out.push_back({static_cast<char>(a), static_cast<char>(b)});
       }
     }
   }
   for (uint32_t abc = 0; abc < (1u << 24) && !full(); ++abc) {
-    out.push_back({static_cast<char>(abc >> 16), static_cast<char>(abc >> 8), static_cast<char>(abc)});
+    out.push_back(
+        {static_cast<char>(abc >> 16), static_cast<char>(abc >> 8), static_cast<char>(abc)});
   }
   return out;
 }
@@ -82,8 +98,9 @@ void write_tokenizer_files(const std::string& directory, uint32_t vocab) {
   for (uint32_t offset = 0; offset < kSpecials; ++offset) {
     const uint32_t id = base + offset;
     const auto named = special_names().find(offset);
-    const std::string name = named != special_names().end() ? std::string(named->second)
-                                                            : "<|reserved_token_" + std::to_string(id) + "|>";
+    const std::string name = named != special_names().end()
+                                 ? std::string(named->second)
+                                 : "<|reserved_token_" + std::to_string(id) + "|>";
     added[std::to_string(id)] = boost::json::object{{"content", name}, {"special", true}};
   }
   const boost::json::object config = {{"tokenizer_class", "TikTokenTokenizer"},

@@ -34,33 +34,40 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   boost::system::error_code error;
   const json::value value = json::parse(std::move(text).str(), error);
   if (error) throw std::runtime_error(path + ": is not valid JSON (" + error.message() + ")");
-  const json::value* map = value.is_object() ? value.get_object().if_contains("weight_map") : nullptr;
-  if (map == nullptr || !map->is_object()) throw std::runtime_error(path + ": weight_map is missing or not an object");
+  const json::value* map =
+      value.is_object() ? value.get_object().if_contains("weight_map") : nullptr;
+  if (map == nullptr || !map->is_object())
+    throw std::runtime_error(path + ": weight_map is missing or not an object");
   std::map<std::string, std::string> out;
   for (const auto& [name, file] : map->get_object()) {
     const std::string shard = file.is_string() ? std::string(file.get_string()) : std::string();
     if (shard.empty() || shard.find('/') != std::string::npos) {
-      throw std::runtime_error(path + ": weight_map." + std::string(name) + " must be the name of a file beside the index");
+      throw std::runtime_error(path + ": weight_map." + std::string(name) +
+                               " must be the name of a file beside the index");
     }
     out.emplace(name, shard);
   }
   return out;
 }
 
-void check_shape(const std::string& name, const StoredTensor& tensor, const std::vector<uint64_t>& expected) {
+void check_shape(const std::string& name, const StoredTensor& tensor,
+                 const std::vector<uint64_t>& expected) {
   if (tensor.shape == expected) return;
-  throw std::runtime_error("tensor " + name + ": expected shape " + shape_text(expected) + ", found " +
-                           shape_text(tensor.shape));
+  throw std::runtime_error("tensor " + name + ": expected shape " + shape_text(expected) +
+                           ", found " + shape_text(tensor.shape));
 }
 
 void check_dtype(const std::string& name, const StoredTensor& tensor, std::string_view expected) {
   if (tensor.dtype == expected) return;
-  throw std::runtime_error("tensor " + name + ": expected dtype " + std::string(expected) + ", found " + tensor.dtype);
+  throw std::runtime_error("tensor " + name + ": expected dtype " + std::string(expected) +
+                           ", found " + tensor.dtype);
 }
 
 kernels::DType check_float(const std::string& name, const StoredTensor& tensor) {
   const auto dtype = float_dtype(tensor.dtype);
-  if (!dtype) throw std::runtime_error("tensor " + name + ": expected dtype BF16, F16 or F32, found " + tensor.dtype);
+  if (!dtype)
+    throw std::runtime_error("tensor " + name + ": expected dtype BF16, F16 or F32, found " +
+                             tensor.dtype);
   return *dtype;
 }
 
@@ -73,7 +80,8 @@ WeightsFile WeightsFile::load(const std::string& directory) {
   const std::string single = directory + "/model.safetensors";
   if (!std::filesystem::exists(index)) {
     if (!std::filesystem::exists(single)) {
-      throw std::runtime_error(directory + ": holds neither model.safetensors nor model.safetensors.index.json");
+      throw std::runtime_error(
+          directory + ": holds neither model.safetensors nor model.safetensors.index.json");
     }
     out.add_shard(single);
   } else {
@@ -83,14 +91,16 @@ WeightsFile WeightsFile::load(const std::string& directory) {
       if (opened.count(shard) != 0) continue;
       const std::string path = directory + "/" + shard;
       if (!std::filesystem::exists(path)) {
-        throw std::runtime_error(index + ": names the shard " + shard + " (for tensor " + name + "), which is missing");
+        throw std::runtime_error(index + ": names the shard " + shard + " (for tensor " + name +
+                                 "), which is missing");
       }
       out.add_shard(path);
       opened[shard] = out.shards_.back().get();
     }
     for (const auto& [name, shard] : weight_map) {
       if (opened[shard]->find(name) == nullptr) {
-        throw std::runtime_error(index + ": places tensor " + name + " in " + shard + ", which does not hold it");
+        throw std::runtime_error(index + ": places tensor " + name + " in " + shard +
+                                 ", which does not hold it");
       }
     }
   }
@@ -118,7 +128,8 @@ bool WeightsFile::contains(std::string_view name) const { return find(name) != n
 
 const StoredTensor& WeightsFile::require(const std::string& name) const {
   const StoredTensor* tensor = find(name);
-  if (tensor == nullptr) throw std::runtime_error(directory_ + ": tensor " + full_name(name) + " is missing");
+  if (tensor == nullptr)
+    throw std::runtime_error(directory_ + ": tensor " + full_name(name) + " is missing");
   return *tensor;
 }
 
@@ -147,7 +158,8 @@ kernels::MatrixView WeightsFile::table(const std::string& name, size_t n, size_t
 kernels::MatrixView WeightsFile::mxfp4(const std::string& name, size_t n, size_t k) const {
   const std::string packed_name = name + ".weight_packed", scale_name = name + ".weight_scale";
   if (k % kGroup != 0) {
-    throw std::runtime_error("tensor " + full_name(packed_name) + ": MXFP4 needs an input width that is a multiple of 32, not " +
+    throw std::runtime_error("tensor " + full_name(packed_name) +
+                             ": MXFP4 needs an input width that is a multiple of 32, not " +
                              std::to_string(k));
   }
   const StoredTensor& packed = require(packed_name);
@@ -159,7 +171,8 @@ kernels::MatrixView WeightsFile::mxfp4(const std::string& name, size_t n, size_t
   const auto* bytes = reinterpret_cast<const uint8_t*>(scale.data.data());
   if (const void* bad = std::memchr(bytes, 0xff, scale.data.size())) {  // E8M0: 255 is NaN
     const size_t at = static_cast<size_t>(static_cast<const uint8_t*>(bad) - bytes);
-    throw std::runtime_error("tensor " + full_name(scale_name) + ": scale [" + std::to_string(at / (k / kGroup)) + ", " +
+    throw std::runtime_error("tensor " + full_name(scale_name) + ": scale [" +
+                             std::to_string(at / (k / kGroup)) + ", " +
                              std::to_string(at % (k / kGroup)) + "] is 255, which means NaN");
   }
   kernels::MatrixView view;
@@ -171,7 +184,8 @@ kernels::MatrixView WeightsFile::mxfp4(const std::string& name, size_t n, size_t
   return view;
 }
 
-std::vector<float> WeightsFile::convert(const std::string& name, const StoredTensor& tensor, size_t count) const {
+std::vector<float> WeightsFile::convert(const std::string& name, const StoredTensor& tensor,
+                                        size_t count) const {
   const kernels::DType dtype = check_float(full_name(name), tensor);
   const size_t element = kernels::dtype_bytes(dtype);
   std::vector<float> out(count);
@@ -183,7 +197,8 @@ std::vector<float> WeightsFile::convert(const std::string& name, const StoredTen
       continue;
     }
     std::memcpy(&half, at, sizeof half);
-    out[i] = dtype == kernels::DType::kBF16 ? kernels::bf16_to_float(half) : kernels::f16_to_float(half);
+    out[i] =
+        dtype == kernels::DType::kBF16 ? kernels::bf16_to_float(half) : kernels::f16_to_float(half);
   }
   return out;
 }
@@ -196,10 +211,12 @@ std::vector<float> WeightsFile::floats(const std::string& name, std::vector<uint
 
 std::vector<float> WeightsFile::padded_floats(const std::string& name, size_t count) const {
   const StoredTensor& tensor = require(name);
-  const auto axes = std::count_if(tensor.shape.begin(), tensor.shape.end(), [](uint64_t extent) { return extent != 1; });
+  const auto axes = std::count_if(tensor.shape.begin(), tensor.shape.end(),
+                                  [](uint64_t extent) { return extent != 1; });
   if (axes > 1 || tensor.elements() < count) {
-    throw std::runtime_error("tensor " + full_name(name) + ": expected one axis of at least " + std::to_string(count) +
-                             " values, found shape " + shape_text(tensor.shape));
+    throw std::runtime_error("tensor " + full_name(name) + ": expected one axis of at least " +
+                             std::to_string(count) + " values, found shape " +
+                             shape_text(tensor.shape));
   }
   return convert(name, tensor, count);
 }

@@ -1,4 +1,5 @@
-// Runs a model outside the engine: owns the cache memory of a few sequences and feeds pieces of them to the forward.
+// Runs a model outside the engine: owns the cache memory of a few sequences and feeds pieces of
+// them to the forward.
 #pragma once
 
 #include <cstring>
@@ -31,10 +32,14 @@ class Runner {
  public:
   static constexpr uint32_t kMaxTokens = 512;  // per sequence
 
-  Runner(const std::string& directory, unsigned threads, runtime::ModelOptions options = {}, uint32_t sequences = 1)
-      : config(runtime::ModelConfig::load(directory)), ops_(kernels::make_cpu_ops(threads)), options_(options) {
+  Runner(const std::string& directory, unsigned threads, runtime::ModelOptions options = {},
+         uint32_t sequences = 1)
+      : config(runtime::ModelConfig::load(directory)),
+        ops_(kernels::make_cpu_ops(threads)),
+        options_(options) {
     options_.max_rows = 256;
-    model_ = runtime::load_hybrid_model(config, runtime::WeightsFile::load(directory), *ops_, options_);
+    model_ =
+        runtime::load_hybrid_model(config, runtime::WeightsFile::load(directory), *ops_, options_);
     pages_each_ = kMaxTokens / options_.page_tokens;
     const auto geometry = model_->geometry();
     states_.resize(geometry.state_bytes * sequences + 64);
@@ -47,18 +52,22 @@ class Runner {
   }
 
   runtime::Model& model() { return *model_; }
-  std::byte* state(uint32_t sequence) const { return memory_.state_base + sequence * memory_.state_stride; }
+  std::byte* state(uint32_t sequence) const {
+    return memory_.state_base + sequence * memory_.state_stride;
+  }
   std::byte* page(uint32_t sequence, uint32_t index) const {
     return memory_.page_base + page_table_[sequence * pages_each_ + index] * memory_.page_stride;
   }
   void clear(uint32_t sequence) { std::memset(state(sequence), 0, memory_.state_stride); }
 
   // The logits of all rows in the order of the pieces, or of the wanted batch rows only.
-  Logits run(const std::vector<Piece>& pieces, std::optional<std::vector<uint32_t>> only = std::nullopt) {
+  Logits run(const std::vector<Piece>& pieces,
+             std::optional<std::vector<uint32_t>> only = std::nullopt) {
     Tokens tokens;
     std::vector<kernels::Segment> segments;
     for (const Piece& piece : pieces) {
-      segments.push_back({static_cast<uint32_t>(tokens.size()), static_cast<uint32_t>(piece.tokens.size()), piece.position,
+      segments.push_back({static_cast<uint32_t>(tokens.size()),
+                          static_cast<uint32_t>(piece.tokens.size()), piece.position,
                           piece.sequence, piece.sequence * pages_each_});
       tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
     }
@@ -79,7 +88,8 @@ class Runner {
     for (size_t i = 0; position < tokens.size(); ++i) {
       const uint32_t left = static_cast<uint32_t>(tokens.size()) - position;
       const uint32_t count = std::min(left, cuts[std::min(i, cuts.size() - 1)]);
-      const Logits part = run({{sequence, position, {tokens.begin() + position, tokens.begin() + position + count}}});
+      const Logits part = run(
+          {{sequence, position, {tokens.begin() + position, tokens.begin() + position + count}}});
       all.insert(all.end(), part.begin(), part.end());
       position += count;
     }

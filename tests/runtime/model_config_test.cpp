@@ -1,9 +1,9 @@
-#include <catch2/catch.hpp>
+#include "runtime/model_config.hpp"
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 #include "runtime/checkpoint_presets.hpp"
-#include "runtime/model_config.hpp"
 #include "runtime/state_layout.hpp"
 #include "weights_support.hpp"
 
@@ -18,16 +18,26 @@ json::object real_k3() {
   json::object config = runtime::preset_config("tiny-k3");
   json::object& text = config["text_config"].get_object();
   const auto set = [&text](const char* key, json::value value) { text[key] = std::move(value); };
-  for (const auto& [key, value] : {std::pair<const char*, int>{"hidden_size", 7168}, {"vocab_size", 163840},
-                                   {"intermediate_size", 33792}, {"num_hidden_layers", 93}, {"num_attention_heads", 96},
-                                   {"q_lora_rank", 1536}, {"kv_lora_rank", 512}, {"qk_nope_head_dim", 128},
-                                   {"qk_rope_head_dim", 64}, {"v_head_dim", 128}, {"num_experts", 896},
-                                   {"num_experts_per_token", 16}, {"moe_intermediate_size", 3072},
-                                   {"routed_expert_hidden_size", 3584}, {"attn_res_block_size", 12}}) {
+  for (const auto& [key, value] : {std::pair<const char*, int>{"hidden_size", 7168},
+                                   {"vocab_size", 163840},
+                                   {"intermediate_size", 33792},
+                                   {"num_hidden_layers", 93},
+                                   {"num_attention_heads", 96},
+                                   {"q_lora_rank", 1536},
+                                   {"kv_lora_rank", 512},
+                                   {"qk_nope_head_dim", 128},
+                                   {"qk_rope_head_dim", 64},
+                                   {"v_head_dim", 128},
+                                   {"num_experts", 896},
+                                   {"num_experts_per_token", 16},
+                                   {"moe_intermediate_size", 3072},
+                                   {"routed_expert_hidden_size", 3584},
+                                   {"attn_res_block_size", 12}}) {
     set(key, value);
   }
   json::array kda, full;
-  for (int layer = 1; layer <= 93; ++layer) (layer % 4 == 0 || layer == 93 ? full : kda).emplace_back(layer);
+  for (int layer = 1; layer <= 93; ++layer)
+    (layer % 4 == 0 || layer == 93 ? full : kda).emplace_back(layer);
   json::object& linear = text["linear_attn_config"].get_object();
   linear["num_heads"] = 96;
   linear["head_dim"] = 128;
@@ -36,7 +46,9 @@ json::object real_k3() {
   return config;
 }
 
-ModelConfig parse(const json::object& object) { return ModelConfig::parse(json::serialize(object), "config.json"); }
+ModelConfig parse(const json::object& object) {
+  return ModelConfig::parse(json::serialize(object), "config.json");
+}
 
 }  // namespace
 
@@ -57,12 +69,14 @@ TEST_CASE("The geometry of K3 is read and sized as published", "[runtime][config
   CHECK(config.residual_block == 12);
 
   const runtime::StateLayout layout(config, 64, kernels::DType::kF32);
-  const uint64_t recurrent = uint64_t{69} * 96 * 128 * 128 * 4, conv = uint64_t{69} * 3 * 3 * 12288 * 4;
+  const uint64_t recurrent = uint64_t{69} * 96 * 128 * 128 * 4,
+                 conv = uint64_t{69} * 3 * 3 * 12288 * 4;
   CHECK(layout.state_bytes == recurrent + conv);
   CHECK(layout.page_bytes == uint64_t{24} * 64 * 576 * 4);
   CHECK(layout.kda[1].recurrent == layout.kda[0].conv + 3 * 3 * 12288 * 4);
   CHECK(layout.mla[7] == uint64_t{64} * 576 * 4);
-  CHECK(runtime::StateLayout(config, 64, kernels::DType::kBF16).page_bytes * 2 == layout.page_bytes);
+  CHECK(runtime::StateLayout(config, 64, kernels::DType::kBF16).page_bytes * 2 ==
+        layout.page_bytes);
 }
 
 TEST_CASE("Kimi-Linear lacks what its flat config does not name", "[runtime][config]") {
@@ -79,15 +93,19 @@ TEST_CASE("Kimi-Linear lacks what its flat config does not name", "[runtime][con
   CHECK_FALSE(config.media_id.has_value());
 }
 
-TEST_CASE("End ids come from the text config, the top level and generation_config.json", "[runtime][config]") {
+TEST_CASE("End ids come from the text config, the top level and generation_config.json",
+          "[runtime][config]") {
   json::object config = runtime::preset_config("tiny-k3");
   config["text_config"].get_object()["eos_token_id"] = {258, 257};
   config["eos_token_id"] = 300;
   const damage::TemporaryDirectory directory;
   damage::write(directory.file("config.json"), json::serialize(config));
-  CHECK(ModelConfig::load(directory.path()).end_ids == std::vector<runtime::TokenId>{257, 258, 300});
-  damage::write(directory.file("generation_config.json"), "{\"eos_token_id\": [259, 258], \"temperature\": 1.0}");
-  CHECK(ModelConfig::load(directory.path()).end_ids == std::vector<runtime::TokenId>{257, 258, 259, 300});
+  CHECK(ModelConfig::load(directory.path()).end_ids ==
+        std::vector<runtime::TokenId>{257, 258, 300});
+  damage::write(directory.file("generation_config.json"),
+                "{\"eos_token_id\": [259, 258], \"temperature\": 1.0}");
+  CHECK(ModelConfig::load(directory.path()).end_ids ==
+        std::vector<runtime::TokenId>{257, 258, 259, 300});
 }
 
 TEST_CASE("A vision tower is noted together with its placeholder", "[runtime][config]") {
@@ -104,6 +122,7 @@ TEST_CASE("Every preset is a config this program reads", "[runtime][config]") {
     INFO(name);
     CHECK(parse(runtime::preset_config(name)).layer_count() >= 7);
   }
-  CHECK_THROWS_WITH(runtime::preset_config("huge"),
-                    "unknown preset \"huge\"; presets are tiny-k3, tiny-linear, bench-k3 and bench-linear");
+  CHECK_THROWS_WITH(
+      runtime::preset_config("huge"),
+      "unknown preset \"huge\"; presets are tiny-k3, tiny-linear, bench-k3 and bench-linear");
 }

@@ -1,13 +1,13 @@
-#include <catch2/catch.hpp>
+#include "runtime/safetensors.hpp"
 
 #include <array>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
 #include "runtime/checkpoint_writer.hpp"
 #include "runtime/counter_random.hpp"
 #include "runtime/mxfp4.hpp"
-#include "runtime/safetensors.hpp"
 #include "runtime/safetensors_writer.hpp"
 #include "weights_support.hpp"
 
@@ -44,13 +44,16 @@ TEST_CASE("What the writer wrote the reader reads", "[runtime][safetensors]") {
   CHECK(file.find("empty")->data.empty());
   CHECK(file.find("scalar")->elements() == 1);
   CHECK(file.find("c") == nullptr);
-  CHECK_THROWS_WITH(writer.write(directory.file("no/such/place")), Catch::Contains("no/such/place: cannot be written"));
+  CHECK_THROWS_WITH(writer.write(directory.file("no/such/place")),
+                    Catch::Contains("no/such/place: cannot be written"));
 }
 
-TEST_CASE("Vectors are widened from every float dtype, and padding is dropped on request", "[runtime][safetensors]") {
+TEST_CASE("Vectors are widened from every float dtype, and padding is dropped on request",
+          "[runtime][safetensors]") {
   const damage::TemporaryDirectory directory;
   const std::string data = std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8) /* F32 1, -2 */ +
-                           std::string("\x80\x3f\x00\xc0", 4) /* BF16 */ + std::string("\x00\x3c\x00\xc0", 4) /* F16 */;
+                           std::string("\x80\x3f\x00\xc0", 4) /* BF16 */ +
+                           std::string("\x00\x3c\x00\xc0", 4) /* F16 */;
   damage::write_header(directory.file("model.safetensors"),
                        R"({"f32":{"dtype":"F32","shape":[1,1,2,1],"data_offsets":[0,8]},)"
                        R"("bf16":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]},)"
@@ -79,7 +82,8 @@ TEST_CASE("No damage to a header crashes the reader", "[runtime][safetensors][pr
   const std::string good = damage::read(path);
   for (int round = 0; round < 50; ++round) {
     std::string bad = good;
-    for (auto changes = 1 + random() % 4; changes > 0; --changes) bad[random() % bad.size()] = static_cast<char>(random());
+    for (auto changes = 1 + random() % 4; changes > 0; --changes)
+      bad[random() % bad.size()] = static_cast<char>(random());
     if (random() % 4 == 0) bad.resize(random() % bad.size());
     damage::write(path, bad);
     try {
@@ -95,16 +99,21 @@ TEST_CASE("MXFP4 codes are the nearest under their scale", "[runtime][safetensor
   const runtime::CounterRandom random(3, "values");
   for (uint64_t group = 0; group < 50; ++group) {
     std::array<float, 32> values{};
-    for (uint64_t i = 0; i < 32; ++i) values[i] = static_cast<float>(std::ldexp(random.normal(group * 32 + i), static_cast<int>(group) - 25));
+    for (uint64_t i = 0; i < 32; ++i)
+      values[i] = static_cast<float>(
+          std::ldexp(random.normal(group * 32 + i), static_cast<int>(group) - 25));
     std::array<uint8_t, 16> packed{};
     const uint8_t scale = runtime::encode_mxfp4(values, packed);
     float largest = 0;
     for (size_t i = 0; i < 32; ++i) {
-      const float found = std::ldexp(decode_mxfp4(static_cast<uint8_t>(i % 2 == 0 ? packed[i / 2] & 15 : packed[i / 2] >> 4)), scale - 127);
+      const float found = std::ldexp(
+          decode_mxfp4(static_cast<uint8_t>(i % 2 == 0 ? packed[i / 2] & 15 : packed[i / 2] >> 4)),
+          scale - 127);
       largest = std::max(largest, std::fabs(found));
       float nearest = INFINITY;
       for (uint8_t code = 0; code < 16; ++code) {
-        nearest = std::min(nearest, std::fabs(values[i] - std::ldexp(decode_mxfp4(code), scale - 127)));
+        nearest =
+            std::min(nearest, std::fabs(values[i] - std::ldexp(decode_mxfp4(code), scale - 127)));
       }
       CHECK(std::fabs(values[i] - found) == nearest);
     }
@@ -112,7 +121,8 @@ TEST_CASE("MXFP4 codes are the nearest under their scale", "[runtime][safetensor
   }
 }
 
-TEST_CASE("The counter-based numbers are standard normal and independent of order", "[runtime][safetensors]") {
+TEST_CASE("The counter-based numbers are standard normal and independent of order",
+          "[runtime][safetensors]") {
   const runtime::CounterRandom random(1, "model.norm.weight"), other(1, "model.norm.weighs");
   double sum = 0, squares = 0, product = 0;
   constexpr int kCount = 100000;
@@ -133,19 +143,24 @@ TEST_CASE("A checkpoint has the same bytes for the same seed and loads", "[runti
   runtime::write_checkpoint({preset, first.path(), 7});
   runtime::write_checkpoint({preset, second.path(), 7});
   runtime::write_checkpoint({preset, third.path(), 8});
-  for (const char* name : {"config.json", "model.safetensors", "tiktoken.model", "tokenizer_config.json"}) {
+  for (const char* name :
+       {"config.json", "model.safetensors", "tiktoken.model", "tokenizer_config.json"}) {
     INFO(name);
     CHECK(damage::read(first.file(name)) == damage::read(second.file(name)));
   }
-  CHECK(damage::read(first.file("model.safetensors")) != damage::read(third.file("model.safetensors")));
+  CHECK(damage::read(first.file("model.safetensors")) !=
+        damage::read(third.file("model.safetensors")));
   CHECK(damage::load_error(first.path()).empty());
 }
 
-TEST_CASE("The model that ships is what init writes today, on this machine", "[runtime][safetensors]") {
+TEST_CASE("The model that ships is what init writes today, on this machine",
+          "[runtime][safetensors]") {
   const damage::TemporaryDirectory directory;
   runtime::write_checkpoint({"tiny-k3", directory.path(), 1});
-  for (const char* name : {"config.json", "model.safetensors", "tiktoken.model", "tokenizer_config.json"}) {
+  for (const char* name :
+       {"config.json", "model.safetensors", "tiktoken.model", "tokenizer_config.json"}) {
     INFO(name);
-    CHECK(damage::read(directory.file(name)) == damage::read(std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3/" + name));
+    CHECK(damage::read(directory.file(name)) ==
+          damage::read(std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3/" + name));
   }
 }

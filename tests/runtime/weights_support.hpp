@@ -1,4 +1,5 @@
-// Directories of weights for tests: a copy of a small good one in a temporary place, and tools to damage it.
+// Directories of weights for tests: a copy of a small good one in a temporary place, and tools to
+// damage it.
 #pragma once
 
 #include <unistd.h>
@@ -37,10 +38,12 @@ class TemporaryDirectory {
  public:
   explicit TemporaryDirectory(const std::string& copy_of = {}) {
     static int count = 0;
-    const auto name = "sluice-weights-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+    const auto name =
+        "sluice-weights-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
     path_ = (std::filesystem::temp_directory_path() / name).string();
     std::filesystem::create_directories(path_);
-    if (!copy_of.empty()) std::filesystem::copy(copy_of, path_, std::filesystem::copy_options::recursive);
+    if (!copy_of.empty())
+      std::filesystem::copy(copy_of, path_, std::filesystem::copy_options::recursive);
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
@@ -70,7 +73,8 @@ inline Header read_header(const std::string& path) {
   return {json::parse(bytes.substr(8, length)).get_object(), bytes.substr(8 + length)};
 }
 
-inline void write_header(const std::string& path, const std::string& text, const std::string& data) {
+inline void write_header(const std::string& path, const std::string& text,
+                         const std::string& data) {
   const uint64_t length = text.size();
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);
@@ -96,7 +100,8 @@ inline std::string load_error(const std::string& directory) {
     return {};
   } catch (const std::runtime_error& error) {
     std::string message = error.what();
-    for (size_t at = message.find(directory); at != std::string::npos; at = message.find(directory, at)) {
+    for (size_t at = message.find(directory); at != std::string::npos;
+         at = message.find(directory, at)) {
       message.replace(at, directory.size(), "DIR");
     }
     return message;
