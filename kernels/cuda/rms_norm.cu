@@ -1,5 +1,7 @@
 #include "kernels/cuda/rms_norm.hpp"
 #include "kernels/cuda/stream.hpp"
+#include "kernels/scalar.hpp"
+#include "kernels/norm.hpp"
 
 namespace kernels::cuda {
 namespace {
@@ -13,12 +15,12 @@ __global__ void rms_norm_kernel(const float* __restrict__ x, const float* __rest
   if (row >= rows) return;  // whole groups of 16 threads leave together
   const float* source = x + row * width;
   float lane_sum = 0.0f;  // lane l: one FMA chain over l, l + 16, l + 32, ...
-  for (size_t i = threadIdx.x; i < width; i += kLanes) lane_sum = fmaf(source[i], source[i], lane_sum);
-  // The fixed tree: lane l takes l + 8, then + 4, + 2, + 1. Every lane ends with the same sum (addition commutes bit for bit).
+  for (size_t i = threadIdx.x; i < width; i += kLanes) lane_sum = multiply_add(source[i], source[i], lane_sum);
+  // fold_lanes across threads: l takes l + 8, then + 4, + 2, + 1. Addition commutes bit for bit, so every lane ends with it.
   const unsigned group = 0xffffu << ((threadIdx.y & 1u) * kLanes);
   for (int step = kLanes / 2; step > 0; step /= 2) lane_sum += __shfl_xor_sync(group, lane_sum, step, kLanes);
-  const float scale = 1.0f / sqrtf(lane_sum / static_cast<float>(width) + eps);
-  for (size_t i = threadIdx.x; i < width; i += kLanes) y[row * width + i] = (source[i] * scale) * weight[i];
+  const float inverse = inverse_rms(lane_sum, static_cast<float>(width), eps);
+  for (size_t i = threadIdx.x; i < width; i += kLanes) y[row * width + i] = rms_scale(source[i], inverse, weight[i]);
 }
 
 }  // namespace
