@@ -188,6 +188,19 @@ TEST_CASE(
   CHECK(runtime::choose_victim(Running{}) == nullptr);
 }
 
+TEST_CASE("admission leaves every running sequence a page to grow into", "[runtime][scheduler]") {
+  World world(settings(2, 6, 2, 8));
+  const SequenceId grows = world.submit_one({1, 2}, 8);
+  world.serve_memory();
+  const SequenceId waits = world.submit_one({1, 2, 3, 4, 5}, 3);  // the four free pages would do
+  world.serve_memory();
+  CHECK(world.scheduler.stats().running == 1);
+  world.drain();
+  CHECK(world.scheduler.stats().retracted_total == 0);
+  CHECK(same_as_alone(world, grows));
+  CHECK(same_as_alone(world, waits));
+}
+
 TEST_CASE("a retracted sequence does not take back the room it gave", "[runtime][scheduler]") {
   World world(settings(3, 24, 1, 8));
   std::vector<SequenceId> ids;
