@@ -164,7 +164,7 @@ TEST_CASE(
   };
   support::ScheduleLimits limits;
   limits.vocab_size = config.vocab;
-  limits.requests = 4;
+  limits.requests = 3;
   limits.prompt_tokens = 70;  // crosses the blocks of 64
   limits.output_tokens = 32;
   limits.chunk_tokens = {3, 17, 31, 64, 128};
