@@ -1,5 +1,6 @@
-// A message element with one owner: it is moved from sender to receiver and never copied. CAF instantiates the copy of
-// every element, so the copy exists, but reaching it means that a handler takes its argument by value: a broken program.
+// A message element with one owner: it is moved from sender to receiver and never copied. CAF
+// instantiates the copy of every element, so the copy exists, but reaching it means that a handler
+// takes its argument by value: a broken program.
 #pragma once
 
 #include <caf/allowed_unsafe_message_type.hpp>

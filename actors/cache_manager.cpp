@@ -12,7 +12,8 @@ CacheAnswers answer(memory::CacheCore& core, Telemetry& telemetry, const CacheRe
   CacheAnswers answers{batch.rank_group, {}};
   answers.answers.reserve(batch.requests.size());
   for (const auto& request : batch.requests) {
-    answers.answers.push_back(std::visit([&](const auto& value) { return core.handle(value); }, request));
+    answers.answers.push_back(
+        std::visit([&](const auto& value) { return core.handle(value); }, request));
   }
   telemetry.publish(core.counts());
 #ifndef NDEBUG
@@ -23,8 +24,9 @@ CacheAnswers answer(memory::CacheCore& core, Telemetry& telemetry, const CacheRe
 
 }  // namespace
 
-CacheManagerActor::behavior_type cache_manager(CacheManagerActor::stateful_pointer<CacheManagerState> self,
-                                               std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry) {
+CacheManagerActor::behavior_type cache_manager(
+    CacheManagerActor::stateful_pointer<CacheManagerState> self,
+    std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry) {
   name_exceptions(self);
   self->state.core = std::move(core);
   telemetry->publish(self->state.core->counts());

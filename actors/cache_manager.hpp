@@ -1,4 +1,5 @@
-// The cache manager actor: owns the accounting of all blocks, answers the scheduler in the order it asked.
+// The cache manager actor: owns the accounting of all blocks, answers the scheduler in the order it
+// asked.
 #pragma once
 
 #include <memory>
@@ -11,10 +12,12 @@ namespace actors {
 struct CacheManagerState {
   CacheManagerState() = default;
   static inline const char* name = "cache_manager";
-  std::shared_ptr<memory::CacheCore> core;  // its only owner; shared only because CAF copies what it spawns with
+  std::shared_ptr<memory::CacheCore>
+      core;  // its only owner; shared only because CAF copies what it spawns with
 };
 
-CacheManagerActor::behavior_type cache_manager(CacheManagerActor::stateful_pointer<CacheManagerState> self,
-                                               std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry);
+CacheManagerActor::behavior_type cache_manager(
+    CacheManagerActor::stateful_pointer<CacheManagerState> self,
+    std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry);
 
 }  // namespace actors

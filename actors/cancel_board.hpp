@@ -1,5 +1,6 @@
-// Requests whose client is gone, seen by the scheduler before it builds its next plan. The abort also travels by message;
-// the board only makes it early: a plan built after post() returned never names the request. Thread-safe.
+// Requests whose client is gone, seen by the scheduler before it builds its next plan. The abort
+// also travels by message; the board only makes it early: a plan built after post() returned never
+// names the request. Thread-safe.
 #pragma once
 
 #include <atomic>

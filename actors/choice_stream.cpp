@@ -7,7 +7,9 @@ namespace actors {
 using runtime::ChatDelta;
 
 ChoiceStream::ChoiceStream(uint32_t choice, const OutputOptions& options)
-    : choice_(choice), tokenizer_(options.tokenizer), stops_(options.stop, options.include_stop_text) {
+    : choice_(choice),
+      tokenizer_(options.tokenizer),
+      stops_(options.stop, options.include_stop_text) {
   if (tokenizer_ == nullptr) return;
   if (options.parse_chat) {
     parser_ = std::make_unique<runtime::XtmlParser>(tokenizer_, options.thinking);
@@ -64,12 +66,14 @@ void ChoiceStream::end_kind(Delta& delta) {
   if (!held.empty()) delta.chat.push_back({kind_, std::move(held), 0, {}});
 }
 
-// A token counts as reasoning if what it ends up in is reasoning. Control tokens are markup and count nowhere.
+// A token counts as reasoning if what it ends up in is reasoning. Control tokens are markup and
+// count nowhere.
 void ChoiceStream::count_reasoning(runtime::TokenId id, const std::vector<ChatDelta>& pieces) {
   if (!reasoning_) return;
   if (!tokenizer_->is_special(id)) ++unplaced_tokens_;
   if (pieces.empty()) return;
-  if (pieces.front().kind == Kind::kReasoning) reasoning_tokens_ += std::exchange(unplaced_tokens_, 0);
+  if (pieces.front().kind == Kind::kReasoning)
+    reasoning_tokens_ += std::exchange(unplaced_tokens_, 0);
   reasoning_ = pieces.back().kind == Kind::kReasoning;
 }
 

@@ -1,7 +1,8 @@
-// One choice's ids on their way to text: detokenise, or split a chat answer into its parts; stop strings; counts.
+// One choice's ids on their way to text: detokenise, or split a chat answer into its parts; stop
+// strings; counts.
 //
-// Stop strings apply to the visible text, that is reasoning and content, each searched on its own; the names and
-// arguments of tool calls never stop an answer.
+// Stop strings apply to the visible text, that is reasoning and content, each searched on its own;
+// the names and arguments of tool calls never stop an answer.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +52,8 @@ class ChoiceStream {
   std::optional<runtime::Detokenizer> detokenizer_;
   std::unique_ptr<runtime::XtmlParser> parser_;  // parse_chat
   runtime::StopStrings stops_;
-  Kind kind_ = Kind::kContent;   // of the text that stops_ holds back
-  bool reasoning_ = false;       // no other kind of output has begun
+  Kind kind_ = Kind::kContent;    // of the text that stops_ holds back
+  bool reasoning_ = false;        // no other kind of output has begun
   uint32_t unplaced_tokens_ = 0;  // read, but nothing visible came of them yet
   uint32_t output_tokens_ = 0, reasoning_tokens_ = 0;
 };

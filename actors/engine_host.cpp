@@ -16,16 +16,18 @@
 namespace actors {
 namespace {
 
-constexpr uint32_t kChunkTokensMin = 64;      // the KDA chunk: cuts of a prompt fall on multiples of it
+constexpr uint32_t kChunkTokensMin = 64;  // the KDA chunk: cuts of a prompt fall on multiples of it
 constexpr uint32_t kPageTokensMax = 1024;
-constexpr uint32_t kNullVocabulary = 512;     // of a null model that has no config.json
+constexpr uint32_t kNullVocabulary = 512;  // of a null model that has no config.json
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 void demand(bool fine, const std::string& message) {
   if (!fine) throw std::invalid_argument(message);
 }
 
-bool is_cuda(const std::string& device) { return device == "cuda" || device.rfind("cuda:", 0) == 0; }
+bool is_cuda(const std::string& device) {
+  return device == "cuda" || device.rfind("cuda:", 0) == 0;
+}
 
 kernels::DType kv_dtype(const std::string& name) {
   if (name == "f32") return kernels::DType::kF32;
@@ -33,9 +35,11 @@ kernels::DType kv_dtype(const std::string& name) {
   throw std::invalid_argument("kv_dtype: \"" + name + "\" is unknown; f32 and bf16 exist");
 }
 
-LoadedModel load_hybrid(const std::string& directory, kernels::Ops& ops, const runtime::ModelOptions& options) {
+LoadedModel load_hybrid(const std::string& directory, kernels::Ops& ops,
+                        const runtime::ModelOptions& options) {
   const auto config = runtime::ModelConfig::load(directory);
-  const auto weights = std::make_shared<runtime::WeightsFile>(runtime::WeightsFile::load(directory));
+  const auto weights =
+      std::make_shared<runtime::WeightsFile>(runtime::WeightsFile::load(directory));
   LoadedModel loaded;
   loaded.weights = weights;
   loaded.model = runtime::load_hybrid_model(config, *weights, ops, options);
@@ -59,20 +63,24 @@ LoadedModel load_null(const std::string& directory, const runtime::ModelOptions&
   return loaded;
 }
 
-uint64_t pages_of(uint64_t tokens, uint32_t page_tokens) { return (tokens + page_tokens - 1) / page_tokens; }
+uint64_t pages_of(uint64_t tokens, uint32_t page_tokens) {
+  return (tokens + page_tokens - 1) / page_tokens;
+}
 
 // The longest sequence that the model and the page pool allow, or the one asked for if they do.
-uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max, const memory::PoolCounts& counts) {
+uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
+                        const memory::PoolCounts& counts) {
   const uint64_t pool_max = uint64_t{counts.pages.total} * config.page_tokens;
   const uint64_t own_max = model_max == 0 ? std::numeric_limits<uint32_t>::max() : model_max;
   const uint64_t asked = config.context_length;
   if (asked == 0) return static_cast<uint32_t>(std::min(pool_max, own_max));
-  demand(asked <= own_max, "context_length: " + std::to_string(asked) + " is more than the model's maximum of " +
-                               std::to_string(own_max));
-  demand(asked <= pool_max, "context_length: " + std::to_string(asked) + " needs " +
-                                std::to_string(pages_of(asked, config.page_tokens)) + " pages, memory_gb = " +
-                                std::to_string(config.memory_gb) + " leaves " + std::to_string(counts.pages.total) +
-                                " (" + std::to_string(pool_max) + " tokens); raise memory_gb or lower state_share");
+  demand(asked <= own_max, "context_length: " + std::to_string(asked) +
+                               " is more than the model's maximum of " + std::to_string(own_max));
+  demand(asked <= pool_max,
+         "context_length: " + std::to_string(asked) + " needs " +
+             std::to_string(pages_of(asked, config.page_tokens)) + " pages, memory_gb = " +
+             std::to_string(config.memory_gb) + " leaves " + std::to_string(counts.pages.total) +
+             " (" + std::to_string(pool_max) + " tokens); raise memory_gb or lower state_share");
   return static_cast<uint32_t>(asked);
 }
 
@@ -93,10 +101,12 @@ std::unique_ptr<memory::Pool> make_pool(const runtime::EngineConfig& config,
 
 std::string last_part(const std::string& path) {
   const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
-  return normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
+  return normal.has_filename() ? normal.filename().string()
+                               : normal.parent_path().filename().string();
 }
 
-ServiceInfo make_info(const runtime::EngineConfig& config, const runtime::Model& model, unsigned threads) {
+ServiceInfo make_info(const runtime::EngineConfig& config, const runtime::Model& model,
+                      unsigned threads) {
   const runtime::CacheGeometry geometry = model.geometry();
   ServiceInfo info;
   info.model_path = config.model;
@@ -141,26 +151,32 @@ void check_config(const runtime::EngineConfig& config) {
          "page_tokens: must be a power of two up to " + std::to_string(kPageTokensMax) + ", got " +
              std::to_string(config.page_tokens));
   demand(config.chunk_tokens >= std::max(kChunkTokensMin, config.page_tokens),
-         "chunk_tokens: must be at least " + std::to_string(std::max(kChunkTokensMin, config.page_tokens)) +
+         "chunk_tokens: must be at least " +
+             std::to_string(std::max(kChunkTokensMin, config.page_tokens)) +
              " (the grid of KDA chunks and pages), got " + std::to_string(config.chunk_tokens));
-  demand(config.chunk_tokens <= 65536, "chunk_tokens: must be at most 65536, got " + std::to_string(config.chunk_tokens));
+  demand(config.chunk_tokens <= 65536,
+         "chunk_tokens: must be at most 65536, got " + std::to_string(config.chunk_tokens));
   demand(config.max_running_requests > 0, "max_running_requests: must be at least 1");
   demand(config.max_running_requests <= config.chunk_tokens,
          "max_running_requests: " + std::to_string(config.max_running_requests) +
-             " sequences do not fit in a step of chunk_tokens = " + std::to_string(config.chunk_tokens));
+             " sequences do not fit in a step of chunk_tokens = " +
+             std::to_string(config.chunk_tokens));
   demand(config.memory_gb > 0 && config.memory_gb <= 1048576,
          "memory_gb: must lie between 0 and 1048576, got " + std::to_string(config.memory_gb));
   demand(config.state_share > 0 && config.state_share < 1,
          "state_share: must lie between 0 and 1, got " + std::to_string(config.state_share));
-  demand(config.threads <= 1024, "threads: must be at most 1024, got " + std::to_string(config.threads));
+  demand(config.threads <= 1024,
+         "threads: must be at most 1024, got " + std::to_string(config.threads));
   const std::string& effort = config.default_reasoning_effort;
-  demand(effort == "low" || effort == "medium" || effort == "high" || effort == "max",
-         "default_reasoning_effort: \"" + effort + "\" is unknown; low, medium, high and max exist");
+  demand(
+      effort == "low" || effort == "medium" || effort == "high" || effort == "max",
+      "default_reasoning_effort: \"" + effort + "\" is unknown; low, medium, high and max exist");
 }
 
 EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& factory) {
   check_config(config);
-  const unsigned threads = config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads =
+      config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
   device_ = kernels::make_cpu_device();
   ops_ = kernels::make_cpu_ops(threads);
   runtime::ModelOptions options;
@@ -172,7 +188,8 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
 
   facts_.pool = make_pool(config, loaded.model->geometry());
   const memory::PoolCounts counts = facts_.pool->counts();
-  facts_.limits = {loaded.model->vocab_size(), context_length(config, loaded.max_positions, counts), loaded.end_ids};
+  facts_.limits = {loaded.model->vocab_size(), context_length(config, loaded.max_positions, counts),
+                   loaded.end_ids};
   facts_.tokenizer = std::move(loaded.tokenizer);
   facts_.info = make_info(config, *loaded.model, threads);
   facts_.info.context_length = facts_.limits.context_length;
@@ -197,7 +214,8 @@ StepOutcome EngineHost::run(const runtime::StepPlan& plan) {
     for (const auto& command : plan.commands) {
       const auto* forward = std::get_if<runtime::Forward>(&command);
       if (forward == nullptr) continue;
-      for (const auto& row : forward->rows) runtime::trace_hop(request_of(row.sequence), "worker.run");
+      for (const auto& row : forward->rows)
+        runtime::trace_hop(request_of(row.sequence), "worker.run");
     }
   }
   try {

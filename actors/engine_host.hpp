@@ -1,4 +1,5 @@
-// What the worker's thread owns: device, operations, weights, model, engine. Born and destroyed on that thread.
+// What the worker's thread owns: device, operations, weights, model, engine. Born and destroyed on
+// that thread.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,8 @@ struct LoadedModel {
   std::vector<runtime::TokenId> end_ids;
 };
 // Throws std::runtime_error naming the file, tensor or key that is wrong.
-using ModelFactory = std::function<LoadedModel(kernels::Ops& ops, const runtime::ModelOptions& options)>;
+using ModelFactory =
+    std::function<LoadedModel(kernels::Ops& ops, const runtime::ModelOptions& options)>;
 
 ModelFactory model_factory(const runtime::EngineConfig& config);
 
@@ -45,12 +47,13 @@ struct EngineFacts {
 struct StepOutcome {
   uint32_t rank_group = 0;
   std::optional<runtime::StepResult> result;  // iff the plan held a Forward
-  std::optional<std::string> failure;         // the engine is lost: its memory no longer matches the plans
+  std::optional<std::string> failure;  // the engine is lost: its memory no longer matches the plans
 };
 
 class EngineHost {
  public:
-  // Loads the model, divides the arena and builds the engine. Throws std::runtime_error or std::invalid_argument.
+  // Loads the model, divides the arena and builds the engine. Throws std::runtime_error or
+  // std::invalid_argument.
   EngineHost(const runtime::EngineConfig& config, const ModelFactory& factory);
   EngineFacts take_facts() { return std::move(facts_); }  // once
   StepOutcome run(const runtime::StepPlan& plan);         // never throws

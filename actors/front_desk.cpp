@@ -37,7 +37,8 @@ void FrontDesk::wait_ready() const {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return phase_ != Phase::kLoading; });
   if (phase_ == Phase::kFailed) throw std::runtime_error(failure_);
-  if (phase_ == Phase::kClosed) throw std::runtime_error("the server was shut down while it was loading");
+  if (phase_ == Phase::kClosed)
+    throw std::runtime_error("the server was shut down while it was loading");
 }
 
 bool FrontDesk::ready() const {
@@ -58,15 +59,20 @@ std::shared_ptr<const runtime::Tokenizer> FrontDesk::tokenizer() const {
 kernels::Result<RequestId> FrontDesk::admit(const std::string& rid) {
   const std::lock_guard lock(mutex_);
   switch (phase_) {
-    case Phase::kLoading: return Error{ErrorCode::kUnavailable, "the model is still loading; try again soon", {}};
-    case Phase::kClosed: return Error{ErrorCode::kUnavailable, "the server is shutting down", {}};
-    case Phase::kFailed: return Error{ErrorCode::kUnavailable, "the engine has failed: " + failure_, {}};
-    case Phase::kReady: break;
+    case Phase::kLoading:
+      return Error{ErrorCode::kUnavailable, "the model is still loading; try again soon", {}};
+    case Phase::kClosed:
+      return Error{ErrorCode::kUnavailable, "the server is shutting down", {}};
+    case Phase::kFailed:
+      return Error{ErrorCode::kUnavailable, "the engine has failed: " + failure_, {}};
+    case Phase::kReady:
+      break;
   }
   if (open_.size() >= credits_) {
     ++rejected_total_;
     return Error{ErrorCode::kFull,
-                 "the server is full: " + std::to_string(credits_) + " requests are running or queued; try again later",
+                 "the server is full: " + std::to_string(credits_) +
+                     " requests are running or queued; try again later",
                  {}};
   }
   const RequestId id{++last_id_};

@@ -1,5 +1,5 @@
-// The door of the service: credits, request ids, and whether it is open. The only part of a request's path that any
-// thread may call; everything behind it is a mailbox.
+// The door of the service: credits, request ids, and whether it is open. The only part of a
+// request's path that any thread may call; everything behind it is a mailbox.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,8 @@
 
 namespace actors {
 
-// Invariant: open requests <= credits. A request is open from admit() to release(), which happens once. Thread-safe.
+// Invariant: open requests <= credits. A request is open from admit() to release(), which happens
+// once. Thread-safe.
 class FrontDesk {
  public:
   explicit FrontDesk(uint32_t credits) : credits_(credits) {}
@@ -24,7 +25,7 @@ class FrontDesk {
   void open(ServiceInfo info, std::shared_ptr<const runtime::Tokenizer> tokenizer);
   void close();
   void fail(const std::string& reason);  // the first reason stays
-  void wait_ready() const;               // throws std::runtime_error with the reason it never will be
+  void wait_ready() const;  // throws std::runtime_error with the reason it never will be
   bool ready() const;
   ServiceInfo info() const;
   std::shared_ptr<const runtime::Tokenizer> tokenizer() const;

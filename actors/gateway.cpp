@@ -14,7 +14,8 @@ using Self = GatewayActor::stateful_pointer<GatewayState>;
 using kernels::Error;
 using kernels::ErrorCode;
 
-void open_session(Self self, FrontDesk& desk, const SessionContext* context, Boxed<Arrival> arrival) {
+void open_session(Self self, FrontDesk& desk, const SessionContext* context,
+                  Boxed<Arrival> arrival) {
   GatewayState& state = self->state;
   const runtime::RequestId id = arrival.peek().id;
   const SessionActor handle = self->spawn<caf::monitored>(session, *state.wiring, context);
@@ -23,7 +24,8 @@ void open_session(Self self, FrontDesk& desk, const SessionContext* context, Box
   self->send(handle, std::move(arrival));
   // An abort may have overtaken the arrival: the desk remembers it.
   if (desk.cancelled(id)) {
-    self->send(handle, Boxed(EndRequest{id, {ErrorCode::kCancelled, "the request was aborted", {}}}));
+    self->send(handle,
+               Boxed(EndRequest{id, {ErrorCode::kCancelled, "the request was aborted", {}}}));
   }
 }
 
@@ -43,9 +45,10 @@ void session_ended(Self self, FrontDesk& desk, const caf::down_msg& down) {
   if (found == state.request_of.end()) return;
   const runtime::RequestId id{found->second};
   if (down.reason != caf::none) {  // it could not say so itself
-    std::fprintf(stderr, "session of request %llu ended: %s\n", static_cast<unsigned long long>(id.value),
-                 caf::to_string(down.reason).c_str());
-    self->send(state.wiring->scheduler, Boxed(SessionOrders{{runtime::Abort{id, ErrorCode::kInternal}}}));
+    std::fprintf(stderr, "session of request %llu ended: %s\n",
+                 static_cast<unsigned long long>(id.value), caf::to_string(down.reason).c_str());
+    self->send(state.wiring->scheduler,
+               Boxed(SessionOrders{{runtime::Abort{id, ErrorCode::kInternal}}}));
   }
   state.sessions.erase(id.value);
   state.request_of.erase(found);
@@ -54,14 +57,17 @@ void session_ended(Self self, FrontDesk& desk, const caf::down_msg& down) {
 
 }  // namespace
 
+GatewayState::~GatewayState() {
+  for (const auto& [id, handle] : sessions) {
+    caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
+    desk->release({id});
+  }
+}
+
 GatewayActor::behavior_type gateway(Self self, FrontDesk* desk, const SessionContext* context) {
   name_exceptions(self);
+  self->state.desk = desk;
   self->set_down_handler([=](caf::down_msg& down) { session_ended(self, *desk, down); });
-  self->set_exit_handler([=](caf::exit_msg& exit) {
-    for (const auto& [id, handle] : self->state.sessions) self->send_exit(handle, caf::exit_reason::user_shutdown);
-    for (const auto& [id, handle] : self->state.sessions) desk->release({id});
-    self->quit(std::move(exit.reason));
-  });
   return {
       [=](Boxed<Arrival>& arrival) { open_session(self, *desk, context, std::move(arrival)); },
       [=](Boxed<EndRequest>& end) { end_session(self, end.take()); },

@@ -1,5 +1,6 @@
-// Every message between actors and every actor's interface. A payload is a plain struct in a single-owner box; whatever
-// concerns plans names its rank group, so that a second group is a second scheduler beside the first.
+// Every message between actors and every actor's interface. A payload is a plain struct in a
+// single-owner box; whatever concerns plans names its rank group, so that a second group is a
+// second scheduler beside the first.
 #pragma once
 
 #include <caf/atom.hpp>
@@ -37,11 +38,13 @@ struct EngineLost {  // supervisor -> gateway -> every session
   kernels::Error error;
 };
 
-using SessionActor = caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EncodeOutcome>>,
-                                      caf::reacts_to<Boxed<SessionBatch>>, caf::reacts_to<Boxed<EndRequest>>,
-                                      caf::reacts_to<Boxed<EngineLost>>>;
+using SessionActor =
+    caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EncodeOutcome>>,
+                     caf::reacts_to<Boxed<SessionBatch>>, caf::reacts_to<Boxed<EndRequest>>,
+                     caf::reacts_to<Boxed<EngineLost>>>;
 
-using TextWorkerActor = caf::typed_actor<caf::replies_to<Boxed<EncodeJob>>::with<Boxed<EncodeOutcome>>>;
+using TextWorkerActor =
+    caf::typed_actor<caf::replies_to<Boxed<EncodeJob>>::with<Boxed<EncodeOutcome>>>;
 
 struct CacheRequests {  // scheduler -> cache manager, in order
   uint32_t rank_group = 0;
@@ -51,9 +54,11 @@ struct CacheAnswers {  // cache manager -> scheduler: one answer per request, on
   uint32_t rank_group = 0;
   std::vector<memory::CacheAnswer> answers;
 };
-using CacheManagerActor = caf::typed_actor<caf::replies_to<Boxed<CacheRequests>>::with<Boxed<CacheAnswers>>>;
+using CacheManagerActor =
+    caf::typed_actor<caf::replies_to<Boxed<CacheRequests>>::with<Boxed<CacheAnswers>>>;
 
-using WorkerActor = caf::typed_actor<caf::replies_to<Boxed<runtime::StepPlan>>::with<Boxed<StepOutcome>>>;
+using WorkerActor =
+    caf::typed_actor<caf::replies_to<Boxed<runtime::StepPlan>>::with<Boxed<StepOutcome>>>;
 
 struct SubmitOrder {  // session -> scheduler
   runtime::Submit submit;
@@ -63,16 +68,18 @@ struct SubmitOrder {  // session -> scheduler
 struct SessionOrders {  // session (or the gateway for a dead one) -> scheduler
   std::vector<runtime::SchedulerEvent> events;
 };
-using SchedulerActor = caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
-                                        caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
-                                        caf::reacts_to<tick_atom>>;
+using SchedulerActor =
+    caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
+                     caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
+                     caf::reacts_to<tick_atom>>;
 
 struct GatewayWiring {  // supervisor -> gateway, once the engine is ready
   TextWorkerActor text_worker;
   SchedulerActor scheduler;
 };
-using GatewayActor = caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EndRequest>>,
-                                      caf::reacts_to<Boxed<EngineLost>>, caf::reacts_to<Boxed<GatewayWiring>>>;
+using GatewayActor =
+    caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EndRequest>>,
+                     caf::reacts_to<Boxed<EngineLost>>, caf::reacts_to<Boxed<GatewayWiring>>>;
 
 struct WorkerLoaded {  // worker -> supervisor
   EngineFacts facts;

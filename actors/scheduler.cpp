@@ -13,7 +13,8 @@ namespace {
 
 using Self = SchedulerActor::stateful_pointer<SchedulerState>;
 
-// A timer runs only while some request has a deadline; an earlier one gets its own tick, a late tick does no harm.
+// A timer runs only while some request has a deadline; an earlier one gets its own tick, a late
+// tick does no harm.
 void arm_timer(Self self) {
   const auto deadline_us = self->state.feed->next_deadline_us();
   if (!deadline_us || (self->state.timer_us && *self->state.timer_us <= *deadline_us)) return;
@@ -34,7 +35,8 @@ void send_batch(Self self, SessionBatch batch) {
 void post(Self self, SchedulerOutbox outbox) {
   for (auto& plan : outbox.plans) self->send(self->state.worker, Boxed(std::move(plan)));
   if (!outbox.cache.empty()) {
-    self->send(self->state.cache_manager, Boxed(CacheRequests{self->state.rank_group, std::move(outbox.cache)}));
+    self->send(self->state.cache_manager,
+               Boxed(CacheRequests{self->state.rank_group, std::move(outbox.cache)}));
   }
   for (auto& batch : outbox.sessions) send_batch(self, std::move(batch));
   arm_timer(self);
@@ -67,8 +69,12 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
   self->state.feed.emplace(start.config, std::move(start.context));
   return {
       [=](Boxed<SubmitOrder>& order) { submit(self, order.take()); },
-      [=](Boxed<SessionOrders>& orders) { post(self, self->state.feed->orders(orders.take().events)); },
-      [=](Boxed<CacheAnswers>& answers) { post(self, self->state.feed->answers(answers.take().answers)); },
+      [=](Boxed<SessionOrders>& orders) {
+        post(self, self->state.feed->orders(orders.take().events));
+      },
+      [=](Boxed<CacheAnswers>& answers) {
+        post(self, self->state.feed->answers(answers.take().answers));
+      },
       [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); },
       [=](tick_atom) { tick(self); },
   };

@@ -1,4 +1,5 @@
-// The scheduler actor: feeds SchedulerFeed, sends what comes out. The only one who sends to the worker.
+// The scheduler actor: feeds SchedulerFeed, sends what comes out. The only one who sends to the
+// worker.
 #pragma once
 
 #include <optional>
@@ -27,6 +28,7 @@ struct SchedulerStart {
   CacheManagerActor cache_manager;
 };
 
-SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self, SchedulerStart start);
+SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self,
+                                        SchedulerStart start);
 
 }  // namespace actors

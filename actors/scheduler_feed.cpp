@@ -21,8 +21,12 @@ SchedulerFeed::SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext
 
 SchedulerOutbox SchedulerFeed::submit(runtime::Submit submit, uint64_t arrival_ns) {
   runtime::trace_hop(submit.request, "scheduler.enqueue");
-  open_[submit.request.value] = {submit.sequences.size(), arrival_ns};
+  const runtime::RequestId request = submit.request;
+  open_[request.value] = {submit.sequences.size(), arrival_ns};
   feed(std::move(submit));
+  // No plan names it yet: it holds nothing before the cache manager's answer.
+  if (context_.desk->cancelled(request))
+    feed(runtime::Abort{request, kernels::ErrorCode::kCancelled});
   return sort();
 }
 
@@ -52,7 +56,8 @@ SchedulerOutbox SchedulerFeed::tick() {
 // Cancellations come first: what is posted is in no plan that this event leads to.
 void SchedulerFeed::feed(runtime::SchedulerEvent event) {
   const uint64_t now_us = context_.clock() / 1000;
-  for (const runtime::Abort& abort : context_.cancellations->take()) core_.handle(abort, now_us, outputs_);
+  for (const runtime::Abort& abort : context_.cancellations->take())
+    core_.handle(abort, now_us, outputs_);
   core_.handle(std::move(event), now_us, outputs_);
 }
 
@@ -61,7 +66,8 @@ SchedulerOutbox SchedulerFeed::sort() {
   batch_of_.clear();
   for (auto& output : outputs_) {
     if (auto* plan = std::get_if<runtime::StepPlan>(&output)) sort_plan(*plan, outbox);
-    if (auto* request = std::get_if<memory::CacheRequest>(&output)) outbox.cache.push_back(*request);
+    if (auto* request = std::get_if<memory::CacheRequest>(&output))
+      outbox.cache.push_back(*request);
     if (auto* event = std::get_if<runtime::SessionEvent>(&output)) sort_event(*event, outbox);
   }
   if (!outputs_.empty()) context_.telemetry->publish(core_.stats());
@@ -88,7 +94,8 @@ void SchedulerFeed::sort_plan(runtime::StepPlan& plan, SchedulerOutbox& outbox) 
 }
 
 void SchedulerFeed::sort_event(runtime::SessionEvent& event, SchedulerOutbox& outbox) {
-  const runtime::RequestId request = std::visit([](const auto& value) { return value.request; }, event);
+  const runtime::RequestId request =
+      std::visit([](const auto& value) { return value.request; }, event);
   const auto [place, is_new] = batch_of_.try_emplace(request.value, outbox.sessions.size());
   if (is_new) outbox.sessions.push_back({request, {}, false});
   SessionBatch& batch = outbox.sessions[place->second];

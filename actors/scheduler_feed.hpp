@@ -1,5 +1,5 @@
-// Feeds the scheduler core and sorts what it returns by receiver: plans to the worker, requests to the cache manager, one
-// batch per session. All the scheduler actor does besides sending.
+// Feeds the scheduler core and sorts what it returns by receiver: plans to the worker, requests to
+// the cache manager, one batch per session. All the scheduler actor does besides sending.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "actors/cancel_board.hpp"
 #include "actors/clock.hpp"
+#include "actors/front_desk.hpp"
 #include "actors/telemetry.hpp"
 #include "runtime/scheduler.hpp"
 
@@ -32,6 +33,7 @@ struct FeedContext {  // outlives the feed
   Clock clock;
   Telemetry* telemetry = nullptr;
   CancelBoard* cancellations = nullptr;
+  const FrontDesk* desk = nullptr;  // remembers a cancellation that came before the Submit
 };
 
 // Invariant: waiting_ and open_ hold exactly the requests that have unfinished sequences.
@@ -40,7 +42,8 @@ class SchedulerFeed {
   SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext context);
 
   SchedulerOutbox submit(runtime::Submit submit, uint64_t arrival_ns);
-  SchedulerOutbox orders(std::vector<runtime::SchedulerEvent> events);  // from sessions: abort, stop
+  SchedulerOutbox orders(
+      std::vector<runtime::SchedulerEvent> events);  // from sessions: abort, stop
   SchedulerOutbox answers(std::vector<memory::CacheAnswer> answers);
   SchedulerOutbox result(runtime::StepResult result);
   SchedulerOutbox tick();
@@ -61,10 +64,10 @@ class SchedulerFeed {
 
   runtime::Scheduler core_;
   FeedContext context_;
-  std::unordered_map<uint64_t, Open> open_;         // by request
-  std::unordered_map<uint64_t, size_t> batch_of_;   // request -> index in the outbox being filled
-  std::vector<runtime::SchedulerOutput> outputs_;   // reused
-  bool worked_ = false;  // since the last step there was always work
+  std::unordered_map<uint64_t, Open> open_;        // by request
+  std::unordered_map<uint64_t, size_t> batch_of_;  // request -> index in the outbox being filled
+  std::vector<runtime::SchedulerOutput> outputs_;  // reused
+  bool worked_ = false;                            // since the last step there was always work
 };
 
 }  // namespace actors

@@ -1,5 +1,5 @@
-// What net/ may ask of the engine: plain functions and values, no CAF. Implemented by actors/system.cpp around the gateway actor;
-// tests of net/ bring their own.
+// What net/ may ask of the engine: plain functions and values, no CAF. Implemented by
+// actors/system.cpp around the gateway actor; tests of net/ bring their own.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@
 
 namespace actors {
 
-// ---- what a request's sink receives, in this order: Accepted or Failed; then Delta*; then one ChoiceDone per choice; then Done ----
+// ---- what a request's sink receives, in this order: Accepted or Failed; then Delta*; then one
+// ChoiceDone per choice; then Done ----
 struct Accepted {  // the prompt is encoded and fits
   std::vector<std::vector<runtime::TokenId>> prompts;
 };
@@ -28,16 +29,17 @@ struct Failed {  // ends the request (before or after Accepted)
 };
 struct Delta {  // new output of one choice; several may be joined by the receiver
   uint32_t choice = 0;
-  std::vector<runtime::ChatDelta> chat;      // parse_chat
-  std::string text;                          // otherwise
-  std::vector<runtime::TokenId> token_ids;   // generated ids that are part of this piece
-  std::vector<runtime::PositionLogprobs> logprobs;         // one per token id, if asked
-  std::vector<runtime::PositionLogprobs> prompt_logprobs;  // first delta of a choice only; positions 1 .. n-1
+  std::vector<runtime::ChatDelta> chat;             // parse_chat
+  std::string text;                                 // otherwise
+  std::vector<runtime::TokenId> token_ids;          // generated ids that are part of this piece
+  std::vector<runtime::PositionLogprobs> logprobs;  // one per token id, if asked
+  std::vector<runtime::PositionLogprobs>
+      prompt_logprobs;  // first delta of a choice only; positions 1 .. n-1
 };
 struct ChoiceDone {
   uint32_t choice = 0;
   runtime::FinishReason reason = runtime::FinishReason::kStop;
-  bool tool_calls = false;              // parse_chat: the answer holds tool calls
+  bool tool_calls = false;               // parse_chat: the answer holds tool calls
   std::optional<std::string> stop_text;  // the stop string that matched
   std::optional<runtime::TokenId> stop_id;
   uint32_t output_tokens = 0, reasoning_tokens = 0;
@@ -47,14 +49,15 @@ struct Done {
 };
 using SinkEvent = std::variant<Accepted, Failed, Delta, ChoiceDone, Done>;
 
-// Called from actor threads, one call at a time per request; must not block. False = the receiver is gone or its bounded queue is
-// full: the request is aborted.
+// Called from actor threads, one call at a time per request; must not block. False = the receiver
+// is gone or its bounded queue is full: the request is aborted.
 using Sink = std::function<bool(SinkEvent)>;
 
-struct ServiceInfo {  // static facts for /get_server_info and /v1/models
-  std::string model_name;      // last part of the weights path
+struct ServiceInfo {       // static facts for /get_server_info and /v1/models
+  std::string model_name;  // last part of the weights path
   std::string model_path;
-  uint32_t context_length = 0, vocab_size = 0, page_tokens = 0, chunk_tokens = 0, max_running = 0, max_queue = 0, threads = 0;
+  uint32_t context_length = 0, vocab_size = 0, page_tokens = 0, chunk_tokens = 0, max_running = 0,
+           max_queue = 0, threads = 0;
   uint64_t weight_bytes = 0, arena_bytes = 0, state_bytes = 0, page_bytes = 0;
   std::string kernel_target, device, kv_dtype;
   bool has_tokenizer = false;
@@ -62,8 +65,8 @@ struct ServiceInfo {  // static facts for /get_server_info and /v1/models
 };
 
 struct Histogram {
-  std::vector<double> bounds;     // upper bounds, ascending
-  std::vector<uint64_t> counts;   // bounds.size() + 1
+  std::vector<double> bounds;    // upper bounds, ascending
+  std::vector<uint64_t> counts;  // bounds.size() + 1
   double sum = 0;
   void observe(double value);
 };
@@ -71,8 +74,8 @@ struct Histogram {
 struct ServiceMetrics {
   runtime::SchedulerStats scheduler;
   memory::PoolCounts pools;
-  uint64_t rejected_total = 0;      // 429
-  double gen_throughput = 0;        // tokens/s over the last seconds
+  uint64_t rejected_total = 0;  // 429
+  double gen_throughput = 0;    // tokens/s over the last seconds
   Histogram ttft_seconds, itl_seconds, e2e_seconds, queue_seconds;
   uint64_t worker_busy_ns = 0, worker_idle_ns = 0;
   Histogram worker_gap_seconds;  // between two steps while requests run
@@ -84,13 +87,16 @@ class Service {
   virtual ~Service() = default;
   virtual bool ready() const = 0;
   virtual ServiceInfo info() const = 0;
-  // Takes a credit or fails at once with kFull (429) or kUnavailable (503). The sink gets everything else.
-  virtual kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request, Sink sink) = 0;
-  virtual void abort(runtime::RequestId request) = 0;          // idempotent
-  virtual uint32_t abort_by_rid(const std::string& rid) = 0;   // how many were open; "" = all
+  // Takes a credit or fails at once with kFull (429) or kUnavailable (503). The sink gets
+  // everything else.
+  virtual kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request,
+                                                     Sink sink) = 0;
+  virtual void abort(runtime::RequestId request) = 0;         // idempotent
+  virtual uint32_t abort_by_rid(const std::string& rid) = 0;  // how many were open; "" = all
   virtual ServiceMetrics metrics() = 0;
   virtual bool flush_cache() = 0;  // false while requests run
-  virtual std::shared_ptr<const runtime::Tokenizer> tokenizer() const = 0;  // nullptr: token-id prompts only
+  virtual std::shared_ptr<const runtime::Tokenizer> tokenizer()
+      const = 0;  // nullptr: token-id prompts only
 };
 
 }  // namespace actors

@@ -14,7 +14,8 @@ void begin(Self self, const SessionContext& context, Arrival arrival) {
   self->state.request = arrival.id;
   self->state.arrival_ns = arrival.arrival_ns;
   self->state.core.emplace(arrival.id, arrival.arrival_ns, std::move(arrival.sink), context);
-  self->send(self->state.wiring.text_worker, Boxed(EncodeJob{arrival.id, std::move(arrival.request)}));
+  self->send(self->state.wiring.text_worker,
+             Boxed(EncodeJob{arrival.id, std::move(arrival.request)}));
 }
 
 void submit(Self self, std::optional<runtime::Submit> submit) {
@@ -24,7 +25,12 @@ void submit(Self self, std::optional<runtime::Submit> submit) {
 }
 
 void order(Self self, std::vector<runtime::SchedulerEvent> events) {
-  if (!events.empty()) self->send(self->state.wiring.scheduler, Boxed(SessionOrders{std::move(events)}));
+  if (!events.empty())
+    self->send(self->state.wiring.scheduler, Boxed(SessionOrders{std::move(events)}));
+}
+
+void lose(Self self, const kernels::Error& error) {
+  if (self->state.core) self->state.core->on_loss(error);
 }
 
 void leave_if_finished(Self self) {
@@ -33,13 +39,16 @@ void leave_if_finished(Self self) {
 
 }  // namespace
 
-SessionActor::behavior_type session(Self self, GatewayWiring wiring, const SessionContext* context) {
+SessionActor::behavior_type session(Self self, GatewayWiring wiring,
+                                    const SessionContext* context) {
   self->state.wiring = std::move(wiring);
-  name_exceptions(self);
-  self->set_exit_handler([self](caf::exit_msg& exit) {  // shutdown: the sink still gets its end
-    if (self->state.core) {
-      self->state.core->on_loss({kernels::ErrorCode::kUnavailable, "the server is shutting down", {}});
-    }
+  // However the session ends, the sink gets its end first.
+  self->set_exception_handler([self](std::exception_ptr& pointer) {
+    lose(self, {kernels::ErrorCode::kInternal, "the request failed: " + what(pointer), {}});
+    return failure(what(pointer));
+  });
+  self->set_exit_handler([self](caf::exit_msg& exit) {
+    lose(self, {kernels::ErrorCode::kUnavailable, "the server is shutting down", {}});
     self->quit(std::move(exit.reason));
   });
   return {
@@ -57,7 +66,7 @@ SessionActor::behavior_type session(Self self, GatewayWiring wiring, const Sessi
         leave_if_finished(self);
       },
       [=](Boxed<EngineLost>& lost) {
-        self->state.core->on_loss(lost.take().error);
+        lose(self, lost.take().error);
         leave_if_finished(self);
       },
   };

@@ -1,5 +1,5 @@
-// One request: an actor around SessionCore. It ends itself when the request is over; the gateway, which monitors it, then
-// takes the credit back.
+// One request: an actor around SessionCore. It ends itself when the request is over; the gateway,
+// which monitors it, then takes the credit back.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct SessionState {
   std::optional<SessionCore> core;
 };
 
-SessionActor::behavior_type session(SessionActor::stateful_pointer<SessionState> self, GatewayWiring wiring,
-                                    const SessionContext* context);
+SessionActor::behavior_type session(SessionActor::stateful_pointer<SessionState> self,
+                                    GatewayWiring wiring, const SessionContext* context);
 
 }  // namespace actors

@@ -14,7 +14,8 @@ using kernels::ErrorCode;
 using runtime::Abort;
 using runtime::SchedulerEvent;
 
-SessionCore::SessionCore(runtime::RequestId request, uint64_t arrival_ns, Sink sink, const SessionContext& context)
+SessionCore::SessionCore(runtime::RequestId request, uint64_t arrival_ns, Sink sink,
+                         const SessionContext& context)
     : request_(request), arrival_ns_(arrival_ns), sink_(std::move(sink)), context_(context) {}
 
 std::optional<runtime::Submit> SessionCore::on_encoded(EncodeOutcome outcome) {
@@ -30,9 +31,11 @@ std::optional<runtime::Submit> SessionCore::on_encoded(EncodeOutcome outcome) {
 }
 
 runtime::Submit SessionCore::make_submit(runtime::GenerateRequest request, EncodedPrompts encoded) {
-  OutputOptions options{context_.tokenizer,          std::move(request.stop), request.include_stop_text,
-                        request.skip_special_tokens, request.parse_chat,      false};
-  if (const auto* chat = std::get_if<runtime::ChatPrompt>(&request.prompts.front())) options.thinking = chat->thinking;
+  OutputOptions options{context_.tokenizer,        std::move(request.stop),
+                        request.include_stop_text, request.skip_special_tokens,
+                        request.parse_chat,        false};
+  if (const auto* chat = std::get_if<runtime::ChatPrompt>(&request.prompts.front()))
+    options.thinking = chat->thinking;
   runtime::Submit submit;
   submit.request = request_;
   submit.priority = request.priority;
@@ -89,7 +92,8 @@ void SessionCore::on_loss(const Error& error) {
 void SessionCore::on(runtime::SequenceToken&& token, Orders& orders) {
   runtime::trace_hop(request_, "session.token");
   Choice& choice = choices_.at(choice_of(token.sequence));
-  if (phase_ != Phase::kRunning || choice.done) return;  // a token behind a stop string: never counted
+  if (phase_ != Phase::kRunning || choice.done)
+    return;  // a token behind a stop string: never counted
   time_token(choice);
   Delta& delta = delta_of(choice_of(token.sequence), orders);
   const runtime::SequenceId sequence = token.sequence;
@@ -118,7 +122,8 @@ void SessionCore::on(runtime::SequenceFinished&& finished, Orders& orders) {
                       finished.reason == runtime::FinishReason::kError;
   Choice& choice = choices_.at(index);
   if (failed && !choice.done) {
-    const Error error = finished.error.value_or(Error{ErrorCode::kCancelled, "the request was aborted", {}});
+    const Error error =
+        finished.error.value_or(Error{ErrorCode::kCancelled, "the request was aborted", {}});
     leave(error.code, orders);
     offer(Failed{error});
   } else if (!choice.done) {
@@ -127,7 +132,8 @@ void SessionCore::on(runtime::SequenceFinished&& finished, Orders& orders) {
   }
 }
 
-void SessionCore::end_choice(Choice& choice, const runtime::SequenceFinished* finished, Orders& orders) {
+void SessionCore::end_choice(Choice& choice, const runtime::SequenceFinished* finished,
+                             Orders& orders) {
   flush(orders);
   choice.done = true;
   const ChoiceDone done = choice.stream.summary(finished);
@@ -177,7 +183,8 @@ void SessionCore::time_token(Choice& choice) {
   if (!std::exchange(first_token_seen_, true)) {
     context_.telemetry->first_token(seconds_between(arrival_ns_, now));
   }
-  if (choice.last_token_ns != 0) context_.telemetry->next_token(seconds_between(choice.last_token_ns, now));
+  if (choice.last_token_ns != 0)
+    context_.telemetry->next_token(seconds_between(choice.last_token_ns, now));
   choice.last_token_ns = now;
 }
 

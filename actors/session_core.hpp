@@ -1,5 +1,5 @@
-// One request from its encoded prompt to its last event: turns what the scheduler says into what the sink receives, and
-// says what the scheduler must be told. No threads, no mailbox.
+// One request from its encoded prompt to its last event: turns what the scheduler says into what
+// the sink receives, and says what the scheduler must be told. No threads, no mailbox.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,12 @@ struct SessionContext {  // shared by the sessions of a service; outlives them
   CancelBoard* cancellations = nullptr;
 };
 
-// Invariant: the sink receives Accepted? Delta* (ChoiceDone after its choice's deltas) Done, or is cut short by one Failed
-// or by its own refusal; nothing follows either.
+// Invariant: the sink receives Accepted? Delta* (ChoiceDone after its choice's deltas) Done, or is
+// cut short by one Failed or by its own refusal; nothing follows either.
 class SessionCore {
  public:
-  SessionCore(runtime::RequestId request, uint64_t arrival_ns, Sink sink, const SessionContext& context);
+  SessionCore(runtime::RequestId request, uint64_t arrival_ns, Sink sink,
+              const SessionContext& context);
 
   // A Submit for the scheduler, if the request is still wanted.
   std::optional<runtime::Submit> on_encoded(EncodeOutcome outcome);
@@ -66,7 +67,8 @@ class SessionCore {
   void on(runtime::SequencePrompt&& prompt, Orders& orders);
   void on(runtime::SequenceFinished&& finished, Orders& orders);
   void end_choice(Choice& choice, const runtime::SequenceFinished* finished, Orders& orders);
-  Delta& delta_of(uint32_t choice, Orders& orders);  // the delta being filled; sends another choice's first
+  Delta& delta_of(uint32_t choice,
+                  Orders& orders);  // the delta being filled; sends another choice's first
   void flush(Orders& orders);
   void emit(SinkEvent event, Orders& orders);
   bool offer(SinkEvent event);

@@ -1,4 +1,5 @@
-// How actors are spawned: a blocking actor gets its own thread, except where a test runs everything on one.
+// How actors are spawned: a blocking actor gets its own thread, except where a test runs everything
+// on one.
 #pragma once
 
 #include <caf/error.hpp>
@@ -18,7 +19,8 @@ struct SpawnPolicy {
 template <class Self, class Function, class... Args>
 auto spawn_blocking(Self* self, SpawnPolicy policy, Function function, Args&&... args) {
   if (policy.own_threads) {
-    return self->template spawn<caf::detached + caf::monitored>(function, std::forward<Args>(args)...);
+    return self->template spawn<caf::detached + caf::monitored>(function,
+                                                                std::forward<Args>(args)...);
   }
   return self->template spawn<caf::monitored>(function, std::forward<Args>(args)...);
 }
@@ -27,18 +29,21 @@ inline caf::error failure(const std::string& reason) {
   return caf::make_error(caf::sec::runtime_error, reason);
 }
 
-// An exception that escapes a handler ends its actor, as always, but the monitor learns what it said.
+inline std::string what(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an unknown exception";
+  }
+}
+
+// An exception that escapes a handler ends its actor, as always, but the monitor learns what it
+// said.
 template <class Self>
 void name_exceptions(Self* self) {
-  self->set_exception_handler([](std::exception_ptr& pointer) -> caf::error {
-    try {
-      std::rethrow_exception(pointer);
-    } catch (const std::exception& error) {
-      return failure(error.what());
-    } catch (...) {
-      return failure("an unknown exception");
-    }
-  });
+  self->set_exception_handler([](std::exception_ptr& pointer) { return failure(what(pointer)); });
 }
 
 }  // namespace actors

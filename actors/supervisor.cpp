@@ -19,7 +19,8 @@ constexpr uint32_t kRankGroup = 0;  // the one group of ranks
 
 // What a failure() says, without CAF's decoration.
 std::string reason_text(const caf::error& reason) {
-  if (reason.context().match_elements<std::string>()) return reason.context().get_as<std::string>(0);
+  if (reason.context().match_elements<std::string>())
+    return reason.context().get_as<std::string>(0);
   return reason == caf::none ? "it ended" : caf::to_string(reason);
 }
 
@@ -27,11 +28,14 @@ void assemble(Self self, EngineFacts facts) {
   SupervisorState& state = self->state;
   SessionContext& context = *state.start.context;
   auto core = std::make_shared<memory::CacheCore>(std::move(facts.pool));
-  state.cache_manager = self->spawn<caf::monitored>(cache_manager, std::move(core), context.telemetry);
-  const FeedContext feed{kRankGroup, context.clock, context.telemetry, context.cancellations};
+  state.cache_manager =
+      self->spawn<caf::monitored>(cache_manager, std::move(core), context.telemetry);
+  const FeedContext feed{kRankGroup, context.clock, context.telemetry, context.cancellations,
+                         state.start.desk};
   // On a thread of its own a result never waits behind the sessions' work for the step before.
-  state.scheduler = spawn_blocking(self, state.start.spawning, scheduler,
-                                   SchedulerStart{facts.scheduler, feed, state.worker, state.cache_manager});
+  state.scheduler =
+      spawn_blocking(self, state.start.spawning, scheduler,
+                     SchedulerStart{facts.scheduler, feed, state.worker, state.cache_manager});
   auto encoder = std::make_shared<const TextEncoder>(facts.tokenizer, std::move(facts.limits));
   state.text_worker = self->spawn<caf::monitored>(text_worker, std::move(encoder));
   context.tokenizer = facts.tokenizer;
@@ -54,9 +58,11 @@ void lose(Self self, const caf::down_msg& down) {
   const std::string name = name_of(state, down.source);
   state.start.desk->fail(serving ? "the " + name + " was lost: " + text : text);
   if (!serving) return;  // a model that does not load is reported by wait_ready()
-  std::fprintf(stderr, "the %s was lost, the engine cannot go on: %s\n", name.c_str(), text.c_str());
-  self->send(state.start.gateway,
-             Boxed(EngineLost{{kernels::ErrorCode::kInternal, "the engine has failed: " + text, {}}}));
+  std::fprintf(stderr, "the %s was lost, the engine cannot go on: %s\n", name.c_str(),
+               text.c_str());
+  self->send(
+      state.start.gateway,
+      Boxed(EngineLost{{kernels::ErrorCode::kInternal, "the engine has failed: " + text, {}}}));
 }
 
 void shut_down(Self self, caf::exit_msg& exit) {
@@ -82,8 +88,8 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
   self->set_down_handler([=](caf::down_msg& down) { lose(self, down); });
   self->set_exit_handler([=](caf::exit_msg& exit) { shut_down(self, exit); });
   self->monitor(state.start.gateway);
-  state.worker = spawn_blocking(self, state.start.spawning, worker, state.start.config, state.start.factory,
-                                SupervisorActor{self});
+  state.worker = spawn_blocking(self, state.start.spawning, worker, state.start.config,
+                                state.start.factory, SupervisorActor{self});
   return {[=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }};
 }
 

@@ -1,5 +1,6 @@
-// Spawns the engine's actors, watches them, and takes everything down in order. One of them lost means the engine is lost:
-// every request fails with the reason and the service is not ready any more.
+// Spawns the engine's actors, watches them, and takes everything down in order. One of them lost
+// means the engine is lost: every request fails with the reason and the service is not ready any
+// more.
 #pragma once
 
 #include "actors/front_desk.hpp"

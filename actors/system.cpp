@@ -15,7 +15,8 @@ using kernels::Error;
 using kernels::ErrorCode;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kAbortWait{5000};  // an abort needs a few messages, and at most the steps under way
+constexpr milliseconds kAbortWait{
+    5000};  // an abort needs a few messages, and at most the steps under way
 
 const Error kShutdown{ErrorCode::kUnavailable, "the server is shutting down", {}};
 
@@ -27,10 +28,12 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
       telemetry(options.clock),
       context{nullptr, options.clock, &telemetry, &cancellations} {
   // Sharing: with stealing a message waits in its sender's own queue until that one yields.
-  caf_config.set("scheduler.policy", options.own_thread_only ? caf::atom("testing") : caf::atom("sharing"));
+  caf_config.set("scheduler.policy",
+                 options.own_thread_only ? caf::atom("testing") : caf::atom("sharing"));
   caf_config.set("scheduler.max-threads", static_cast<size_t>(options.pool_threads));
   actors = std::make_unique<caf::actor_system>(caf_config);
-  if (options.own_thread_only) lab_ = dynamic_cast<caf::scheduler::test_coordinator*>(&actors->scheduler());
+  if (options.own_thread_only)
+    lab_ = dynamic_cast<caf::scheduler::test_coordinator*>(&actors->scheduler());
   gateway = actors->spawn(actors::gateway, &desk, static_cast<const SessionContext*>(&context));
   SupervisorStart start;
   start.config = config;
@@ -42,7 +45,8 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
   supervisor = actors->spawn(actors::supervisor, std::move(start));
 }
 
-// Top-down: refuse, end the requests, then the supervisor takes down the actors, and ~actor_system waits for them.
+// Top-down: refuse, end the requests, then the supervisor takes down the actors, and ~actor_system
+// waits for them.
 System::Impl::~Impl() {
   desk.close();
   end_all(kShutdown);
@@ -95,7 +99,9 @@ bool System::drain(milliseconds timeout) {
 
 bool System::ready() const { return impl_->desk.ready(); }
 ServiceInfo System::info() const { return impl_->desk.info(); }
-std::shared_ptr<const runtime::Tokenizer> System::tokenizer() const { return impl_->desk.tokenizer(); }
+std::shared_ptr<const runtime::Tokenizer> System::tokenizer() const {
+  return impl_->desk.tokenizer();
+}
 
 kernels::Result<runtime::RequestId> System::submit(runtime::GenerateRequest request, Sink sink) {
   const auto id = impl_->desk.admit(request.rid);

@@ -1,4 +1,5 @@
-// The engine as a Service: starts the actors, passes calls to them, takes them down. The one thing apps/ builds.
+// The engine as a Service: starts the actors, passes calls to them, takes them down. The one thing
+// apps/ builds.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,8 @@ namespace actors {
 
 struct SystemOptions {
   uint32_t pool_threads = 2;  // CAF threads for all actors without a thread of their own
-  bool own_thread_only = false;  // tests: no threads at all, CAF's testing scheduler runs every actor
+  bool own_thread_only =
+      false;  // tests: no threads at all, CAF's testing scheduler runs every actor
   Clock clock = steady_now_ns;
   ModelFactory factory;  // empty: what `device` and `model` of the configuration say
 };
@@ -23,14 +25,18 @@ struct SystemOptions {
 // Invariant: every submitted sink has received its last event when the destructor returns.
 class System final : public Service {
  public:
-  // Throws std::invalid_argument naming the setting that cannot work. The model loads in the background.
-  static std::unique_ptr<System> start(const runtime::EngineConfig& config, SystemOptions options = {});
+  // Throws std::invalid_argument naming the setting that cannot work. The model loads in the
+  // background.
+  static std::unique_ptr<System> start(const runtime::EngineConfig& config,
+                                       SystemOptions options = {});
   // Aborts what is open and waits for the actors, which includes the step (or the load) under way.
   ~System() override;
 
-  // Blocks until requests are served; throws std::runtime_error with the reason if that will never be.
+  // Blocks until requests are served; throws std::runtime_error with the reason if that will never
+  // be.
   void wait_ready() const;
-  // Refuses new requests, waits for the open ones, aborts what is left at the deadline. True: nothing had to be aborted.
+  // Refuses new requests, waits for the open ones, aborts what is left at the deadline. True:
+  // nothing had to be aborted.
   bool drain(std::chrono::milliseconds timeout);
 
   bool ready() const override;

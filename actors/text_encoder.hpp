@@ -1,4 +1,5 @@
-// Turns prompts into token ids and refuses what the model cannot take: the last place where a request is only text.
+// Turns prompts into token ids and refuses what the model cannot take: the last place where a
+// request is only text.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace actors {
 
 struct TextLimits {
   uint32_t vocab_size = 0;
-  uint32_t context_length = 0;               // prompt + output tokens of one sequence
-  std::vector<runtime::TokenId> end_ids;     // the model's own
+  uint32_t context_length = 0;            // prompt + output tokens of one sequence
+  std::vector<runtime::TokenId> end_ids;  // the model's own
 };
 
 struct EncodedPrompts {
@@ -35,7 +36,8 @@ class TextEncoder {
   kernels::Result<Ids> encode_prompt(const runtime::Prompt& prompt, const char* field) const;
   kernels::Result<void> check_ids(const Ids& ids, const char* field) const;
   kernels::Result<void> check_sampling(const runtime::SamplingParams& sampling) const;
-  kernels::Result<uint32_t> output_limit(const Ids& ids, const runtime::GenerateRequest& request) const;
+  kernels::Result<uint32_t> output_limit(const Ids& ids,
+                                         const runtime::GenerateRequest& request) const;
 
   std::shared_ptr<const runtime::Tokenizer> tokenizer_;
   TextLimits limits_;

@@ -10,11 +10,13 @@ namespace actors {
 namespace {
 
 // A request that breaks the encoder fails alone; the text worker serves the next one.
-kernels::Result<EncodedPrompts> encode(const TextEncoder& encoder, runtime::GenerateRequest& request) {
+kernels::Result<EncodedPrompts> encode(const TextEncoder& encoder,
+                                       runtime::GenerateRequest& request) {
   try {
     return encoder.encode(request);
   } catch (const std::exception& error) {
-    return kernels::Error{kernels::ErrorCode::kInternal, std::string("encoding failed: ") + error.what(), {}};
+    return kernels::Error{
+        kernels::ErrorCode::kInternal, std::string("encoding failed: ") + error.what(), {}};
   }
 }
 

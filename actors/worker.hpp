@@ -1,4 +1,5 @@
-// The worker actor: the one thread that touches a rank's memory. Everything it owns is born and dies on that thread.
+// The worker actor: the one thread that touches a rank's memory. Everything it owns is born and
+// dies on that thread.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,10 @@ struct WorkerState {
   std::unique_ptr<EngineHost> host;
 };
 
-// Loads the model, reports to the supervisor, then runs plans. Ends with the reason if either fails.
-WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self, runtime::EngineConfig config,
-                                  ModelFactory factory, SupervisorActor supervisor);
+// Loads the model, reports to the supervisor, then runs plans. Ends with the reason if either
+// fails.
+WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self,
+                                  runtime::EngineConfig config, ModelFactory factory,
+                                  SupervisorActor supervisor);
 
 }  // namespace actors

@@ -26,7 +26,8 @@ StopStrings::StopStrings(std::vector<std::string> stops, bool include) : include
   }
 }
 
-// Knuth-Morris-Pratt. A completed pattern ends the search, so progress == size never has to fall back.
+// Knuth-Morris-Pratt. A completed pattern ends the search, so progress == size never has to fall
+// back.
 void StopStrings::advance(Pattern& pattern, char byte) {
   while (pattern.progress > 0 && pattern.text[pattern.progress] != byte) {
     pattern.progress = pattern.fallback[pattern.progress - 1];

@@ -1,5 +1,5 @@
-// Looks for stop strings in text that arrives in pieces. A stop string may span pieces, so the longest tail that could
-// still become one is held back.
+// Looks for stop strings in text that arrives in pieces. A stop string may span pieces, so the
+// longest tail that could still become one is held back.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,9 @@
 
 namespace runtime {
 
-// The match is the one that ends first; of several ending at one byte, the longest. So it depends on the text alone.
-// Invariant: what push() and finish() returned, joined, is the whole text cut at the match, however it was cut in pieces.
+// The match is the one that ends first; of several ending at one byte, the longest. So it depends
+// on the text alone. Invariant: what push() and finish() returned, joined, is the whole text cut at
+// the match, however it was cut in pieces.
 class StopStrings {
  public:
   // include: the matched stop string stays in the text. Empty strings never match.
@@ -19,7 +20,8 @@ class StopStrings {
 
   // Returns the text that may be shown now. After a match everything is swallowed.
   std::string push(std::string_view piece);
-  // The text ends here (or another kind of text begins): returns what was held back; no match spans this point.
+  // The text ends here (or another kind of text begins): returns what was held back; no match spans
+  // this point.
   std::string finish();
 
   const std::optional<std::string>& matched() const { return matched_; }

@@ -70,7 +70,8 @@ std::vector<Hop> Trace::records(RequestId request) const {
 std::vector<std::string> Trace::hops(RequestId request) const {
   std::vector<std::string> names;
   for (const Hop& hop : records(request)) {
-    if (std::find(names.begin(), names.end(), hop.name) == names.end()) names.emplace_back(hop.name);
+    if (std::find(names.begin(), names.end(), hop.name) == names.end())
+      names.emplace_back(hop.name);
   }
   return names;
 }

@@ -1,5 +1,6 @@
-// Which functions a request went through, for the test that keeps the documented path honest and for a look at one slow
-// request. Off by default: a hop then costs one relaxed load. When on, a fixed ring keeps the newest hops.
+// Which functions a request went through, for the test that keeps the documented path honest and
+// for a look at one slow request. Off by default: a hop then costs one relaxed load. When on, a
+// fixed ring keeps the newest hops.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ namespace runtime {
 
 // The path of a request, each hop named after its function. net.* hops are recorded by net/.
 inline constexpr std::array<const char*, 10> kRequestHops = {
-    "net.read_request", "net.parse",  "gateway.submit",    "text_worker.encode", "scheduler.enqueue",
-    "scheduler.plan",   "worker.run", "scheduler.absorb",  "session.token",      "net.push"};
+    "net.read_request", "net.parse",  "gateway.submit",   "text_worker.encode", "scheduler.enqueue",
+    "scheduler.plan",   "worker.run", "scheduler.absorb", "session.token",      "net.push"};
 
 struct Hop {
   RequestId request;
@@ -25,13 +26,15 @@ struct Hop {
   uint64_t time_ns = 0;
 };
 
-// Invariant: holds at most the capacity given to enable(); the oldest hop is overwritten first. Thread-safe.
+// Invariant: holds at most the capacity given to enable(); the oldest hop is overwritten first.
+// Thread-safe.
 class Trace {
  public:
   using Clock = std::function<uint64_t()>;  // nanoseconds
   static Trace& global();
 
-  void enable(size_t capacity, Clock clock = {});  // no clock: the steady clock. Forgets earlier hops.
+  void enable(size_t capacity,
+              Clock clock = {});  // no clock: the steady clock. Forgets earlier hops.
   void disable();
   bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
 
@@ -40,8 +43,9 @@ class Trace {
   // For hops that happened before the request had an id.
   void record_at(RequestId request, const char* name, uint64_t time_ns);
 
-  std::vector<Hop> records(RequestId request) const;       // by time, then by order of arrival
-  std::vector<std::string> hops(RequestId request) const;  // each name once, in order of first visit
+  std::vector<Hop> records(RequestId request) const;  // by time, then by order of arrival
+  std::vector<std::string> hops(
+      RequestId request) const;  // each name once, in order of first visit
 
  private:
   Trace();
