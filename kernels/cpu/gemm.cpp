@@ -19,8 +19,9 @@ using cpu::kBlock;
 using cpu::kPanel;
 using cpu::RowGroup;
 
-// One block of at most 256 inputs: R rows x P panels. Panels are `panel_step` stored values apart.
-template <DType kType, int R, int P, bool kPrefetch>
+// One block of at most 256 inputs: R rows x P panels. Panels are `panel_step` stored values apart; kAhead > 0 prefetches
+// that many bytes ahead.
+template <DType kType, int R, int P, size_t kAhead>
 KERNEL_FN void block_tile(const typename PanelRow<kType>::Stored* w, size_t panel_step, const float* x, size_t inputs,
                           float* total, size_t total_step, bool first) {
   Tile<R, P> tile;
@@ -29,7 +30,7 @@ KERNEL_FN void block_tile(const typename PanelRow<kType>::Stored* w, size_t pane
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
       const auto* row = w + static_cast<size_t>(p) * panel_step + k * kPanel;
-      if (kPrefetch) __builtin_prefetch(reinterpret_cast<const char*>(row) + 2048);
+      if (kAhead > 0) __builtin_prefetch(reinterpret_cast<const char*>(row) + kAhead);
       Vector values[kPer16];
       PanelRow<kType>::load(row, values);
       tile.step(p, values, x + k * R);
@@ -47,7 +48,7 @@ KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
   const size_t inputs = part.w->k();
   const RowGroup& group = part.groups[0];
   for (size_t k = 0; k < inputs; k += kBlock) {
-    block_tile<kType, R, P, true>(w + k * kPanel, step, group.x + k * R, std::min(kBlock, inputs - k), total, R * kPanel,
+    block_tile<kType, R, P, 2048>(w + k * kPanel, step, group.x + k * R, std::min(kBlock, inputs - k), total, R * kPanel,
                                   k == 0);
   }
   for (size_t p = 0; p < P; ++p) {
@@ -66,7 +67,8 @@ void one_group(const GemmPart& part, float* scratch) {
   });
 }
 
-// A block of one panel (8 KB of bf16) against every group.
+// A block of one panel (8 KB of bf16) against every group. The first group fetches the panel's next block while this one is
+// computed; the others find this one in L1.
 template <DType kType>
 KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, float* total) {
   using Stored = typename PanelRow<kType>::Stored;
@@ -75,12 +77,13 @@ KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, flo
   for (size_t g = 0; g < part.group_count; ++g) {
     const RowGroup& group = part.groups[g];
     with_rows(group.rows, [&]<int R>() {
-      // The first group fetches the next block while this one is computed; the others find this one in L1.
+      constexpr size_t kNext = kBlock * kPanel * sizeof(Stored);
+      const float* x = group.x + k * R;
       if (g == 0) {
-        const char* next = reinterpret_cast<const char*>(w + inputs * kPanel);
-        for (size_t byte = 0; byte < kBlock * kPanel * sizeof(Stored); byte += 64) __builtin_prefetch(next + byte, 0, 2);
+        block_tile<kType, R, 1, kNext>(w, 0, x, inputs, total, 0, k == 0);
+      } else {
+        block_tile<kType, R, 1, 0>(w, 0, x, inputs, total, 0, k == 0);
       }
-      block_tile<kType, R, 1, false>(w, 0, group.x + k * R, inputs, total, 0, k == 0);
       total += R * kPanel;
     });
   }
@@ -90,14 +93,24 @@ template <DType kType>
 void many_groups(const GemmPart& part, float* scratch) {
   const RowGroup& last = part.groups[part.group_count - 1];
   const size_t rows = last.first_row + last.rows - part.groups[0].first_row;
-  for (size_t k = 0; k < part.w->k(); k += kBlock) {
-    for (size_t panel = part.panel_begin; panel < part.panel_end; ++panel) {
-      block_of_groups<kType>(part, panel, k, scratch + (panel - part.panel_begin) * rows * kPanel);
+  const size_t panels = part.panel_end - part.panel_begin, inputs = part.w->k();
+  constexpr size_t kStreamGroups = 3;  // up to 18 rows stay in L2 whole: then each panel is one sequential stream
+  if (part.group_count <= kStreamGroups) {
+    for (size_t p = 0; p < panels; ++p) {
+      for (size_t k = 0; k < inputs; k += kBlock) {
+        block_of_groups<kType>(part, part.panel_begin + p, k, scratch + p * rows * kPanel);
+      }
+    }
+  } else {
+    for (size_t k = 0; k < inputs; k += kBlock) {
+      for (size_t p = 0; p < panels; ++p) {
+        block_of_groups<kType>(part, part.panel_begin + p, k, scratch + p * rows * kPanel);
+      }
     }
   }
-  for (size_t panel = part.panel_begin; panel < part.panel_end; ++panel) {
-    const size_t column = panel * kPanel;
-    write_panel(scratch + (panel - part.panel_begin) * rows * kPanel, rows, part.w->n() - column,
+  for (size_t p = 0; p < panels; ++p) {
+    const size_t column = (part.panel_begin + p) * kPanel;
+    write_panel(scratch + p * rows * kPanel, rows, part.w->n() - column,
                 part.y + part.groups[0].first_row * part.y_ld + column, part.y_ld);
   }
 }

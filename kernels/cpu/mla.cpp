@@ -83,18 +83,41 @@ void load_block(const MlaAttention& a, const Segment& segment, size_t first, siz
   }
 }
 
-// Dot products of Q queries with T rows, in 16 lanes each: one pass per vector of lanes keeps Q * T sums in registers.
+using QuadTag = hn::CappedTag<float, 4>;
+using Quad = hn::Vec<QuadTag>;
+
+// The folds 8 and 4 of fold_lanes, on 16 lanes given as kPer16 vectors.
+KERNEL_FN Quad fold_to_quad(const Lanes (&part)[kPer16]) {
+#if HWY_MAX_BYTES >= 32
+  const auto eight = hn::Add(part[0].v, part[1].v);
+  return hn::Add(hn::LowerHalf(QuadTag(), eight), hn::UpperHalf(QuadTag(), eight));
+#else
+  return hn::Add(hn::Add(part[0].v, part[2].v), hn::Add(part[1].v, part[3].v));
+#endif
+}
+
+// The folds 2 and 1, of four sums at once.
+KERNEL_FN Quad fold_quads(const Quad (&x)[4]) {
+  const QuadTag tag;
+  const Quad low = hn::Add(hn::ConcatLowerLower(tag, x[1], x[0]), hn::ConcatUpperUpper(tag, x[1], x[0]));
+  const Quad high = hn::Add(hn::ConcatLowerLower(tag, x[3], x[2]), hn::ConcatUpperUpper(tag, x[3], x[2]));
+  return hn::Add(hn::ConcatEven(tag, high, low), hn::ConcatOdd(tag, high, low));
+}
+
+// Dot products of Q queries with T rows, in the 16 lanes and folds of kernels/norm.hpp: one pass per vector of lanes keeps
+// Q * T sums in registers.
 template <int Q, int T>
 KERNEL_FN void score_tile(const float* query, size_t width, const float* const* row, float* score) {
-  alignas(64) float lane[Q][T][16];
-  for (size_t part = 0; part < kPer16; ++part) {
+  Lanes part[Q][T][kPer16];
+#pragma GCC unroll 4
+  for (size_t p = 0; p < kPer16; ++p) {
     Lanes sum[Q][T];
 #pragma GCC unroll 16
     for (int q = 0; q < Q; ++q) {
 #pragma GCC unroll 16
       for (int t = 0; t < T; ++t) sum[q][t] = Lanes::zero();
     }
-    for (size_t i = part * kWidth; i < width; i += 16) {
+    for (size_t i = p * kWidth; i < width; i += 16) {
       Lanes value[T];
 #pragma GCC unroll 16
       for (int t = 0; t < T; ++t) value[t] = Lanes::load(row[t] + i);
@@ -108,22 +131,30 @@ KERNEL_FN void score_tile(const float* query, size_t width, const float* const* 
 #pragma GCC unroll 16
     for (int q = 0; q < Q; ++q) {
 #pragma GCC unroll 16
-      for (int t = 0; t < T; ++t) sum[q][t].store(&lane[q][t][part * kWidth]);
+      for (int t = 0; t < T; ++t) part[q][t][p] = sum[q][t];
     }
   }
-  for (int q = 0; q < Q; ++q) {
-    for (int t = 0; t < T; ++t) score[static_cast<size_t>(q) * kBlock + static_cast<size_t>(t)] = fold_lanes(lane[q][t]);
+#pragma GCC unroll 16
+  for (int t = 0; t < T; ++t) {
+    Quad quads[4];
+#pragma GCC unroll 16
+    for (int q = 0; q < 4; ++q) quads[q] = q < Q ? fold_to_quad(part[q < Q ? q : 0][t]) : hn::Zero(QuadTag());
+    float folded[4];
+    hn::StoreU(fold_quads(quads), QuadTag(), folded);
+    for (int q = 0; q < Q; ++q) score[static_cast<size_t>(q) * kBlock + static_cast<size_t>(t)] = folded[q];
   }
 }
 
 // Scores of one query -> softmax numerators and the block's maximum and sum. Past `count` the numerators are 0.
 KERNEL_FN void softmax_block(float* score, size_t count, float scale, float& block_max, float& block_sum) {
-  block_max = -std::numeric_limits<float>::infinity();
-  for (size_t j = 0; j < count; ++j) {
-    score[j] = score[j] * scale;
-    block_max = block_max < score[j] ? score[j] : block_max;
-  }
   std::fill(score + count, score + kBlock, -std::numeric_limits<float>::infinity());
+  Lanes most(-std::numeric_limits<float>::infinity());
+  for (size_t j = 0; j < kBlock; j += kWidth) {
+    const Lanes scaled = Lanes::load(score + j) * Lanes(scale);
+    scaled.store(score + j);
+    most = select(most < scaled, scaled, most);
+  }
+  block_max = hn::GetLane(hn::MaxOfLanes(FloatTag(), most.v));
   LaneSum sum;
   for (size_t j = 0; j < kBlock; j += 16) {
     for (size_t i = 0; i < kPer16; ++i) {
