@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <future>
 #include <stdexcept>
 
 namespace net {
@@ -39,11 +40,14 @@ void Listener::start() {
 }
 
 void Listener::stop() {
-  asio::post(threads_.front()->loop(), [self = shared_from_this()] {
+  std::promise<void> closed;
+  asio::post(threads_.front()->loop(), [&] {
     boost::system::error_code ignored;
-    self->acceptor_.close(ignored);
-    self->pause_.cancel();
+    acceptor_.close(ignored);
+    pause_.cancel();
+    closed.set_value();
   });
+  closed.get_future().wait();
 }
 
 asio::awaitable<void> Listener::accept_clients() {

@@ -18,7 +18,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   uint16_t port() const { return port_; }
   void start();
-  void stop();  // any thread
+  void stop();  // any thread but the loop's, which must run; afterwards connecting fails
 
  private:
   asio::awaitable<void> accept_clients();
