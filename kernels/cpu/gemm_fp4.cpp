@@ -151,6 +151,7 @@ KERNEL_FN void decode_block(const uint8_t* blocks, size_t inputs, float* decoded
   const Decoder decoder;
   for (size_t k = 0; k < inputs; k += 4) {
     const uint8_t* bytes = blocks + k / kFp4Block * kFp4BlockBytes + kPanel + k % kFp4Block / 4 * kFp4RunBytes;
+    __builtin_prefetch(bytes + kBlock / kFp4Block * kFp4BlockBytes);  // the panel's next 256 inputs
     decoder.run(bytes, [&](size_t i, const Vector* w) KERNEL_LAMBDA {
 #pragma GCC unroll 4
       for (size_t v = 0; v < kPer16; ++v) {
@@ -175,29 +176,43 @@ KERNEL_FN void decoded_tile(const float* decoded, const uint8_t* blocks, const f
   }
 }
 
+// 256 inputs of one panel against every group.
+KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, float* decoded, float* total) {
+  const size_t inputs = std::min(kBlock, part.w->k() - k);
+  const uint8_t* blocks = reinterpret_cast<const uint8_t*>(part.w->panel(panel)) + k / kFp4Block * kFp4BlockBytes;
+  decode_block(blocks, inputs, decoded);
+  for (size_t g = 0; g < part.group_count; ++g) {
+    with_rows(part.groups[g].rows, [&]<int R>() {
+      decoded_tile<R>(decoded, blocks, part.groups[g].x + k * R, inputs, total);
+      total += R * kPanel;
+    });
+  }
+}
+
 void many_rows(const GemmPart& part, float* scratch) {
   float* decoded = scratch;
   float* sums = scratch + kBlock * kPanel;
   const RowGroup& last = part.groups[part.group_count - 1];
   const size_t rows = last.first_row + last.rows - part.groups[0].first_row;
-  clear(sums, (part.panel_end - part.panel_begin) * rows * kPanel);
-  for (size_t k = 0; k < part.w->k(); k += kBlock) {
-    const size_t inputs = std::min(kBlock, part.w->k() - k);
-    for (size_t panel = part.panel_begin; panel < part.panel_end; ++panel) {
-      const uint8_t* blocks = reinterpret_cast<const uint8_t*>(part.w->panel(panel)) + k / kFp4Block * kFp4BlockBytes;
-      decode_block(blocks, inputs, decoded);
-      float* total = sums + (panel - part.panel_begin) * rows * kPanel;
-      for (size_t g = 0; g < part.group_count; ++g) {
-        with_rows(part.groups[g].rows, [&]<int R>() {
-          decoded_tile<R>(decoded, blocks, part.groups[g].x + k * R, inputs, total);
-          total += R * kPanel;
-        });
+  const size_t panels = part.panel_end - part.panel_begin, inputs = part.w->k();
+  clear(sums, panels * rows * kPanel);
+  constexpr size_t kStreamGroups = 3;  // up to 18 rows stay in L2 whole: then each panel is one sequential stream
+  if (part.group_count <= kStreamGroups) {
+    for (size_t p = 0; p < panels; ++p) {
+      for (size_t k = 0; k < inputs; k += kBlock) {
+        block_of_groups(part, part.panel_begin + p, k, decoded, sums + p * rows * kPanel);
+      }
+    }
+  } else {
+    for (size_t k = 0; k < inputs; k += kBlock) {
+      for (size_t p = 0; p < panels; ++p) {
+        block_of_groups(part, part.panel_begin + p, k, decoded, sums + p * rows * kPanel);
       }
     }
   }
-  for (size_t panel = part.panel_begin; panel < part.panel_end; ++panel) {
-    const size_t column = panel * kPanel;
-    write_panel(sums + (panel - part.panel_begin) * rows * kPanel, rows, part.w->n() - column,
+  for (size_t p = 0; p < panels; ++p) {
+    const size_t column = (part.panel_begin + p) * kPanel;
+    write_panel(sums + p * rows * kPanel, rows, part.w->n() - column,
                 part.y + part.groups[0].first_row * part.y_ld + column, part.y_ld);
   }
 }

@@ -18,7 +18,6 @@ KERNEL_NAMESPACE_BEGIN
 namespace {
 
 constexpr float kL2Eps = 1e-6f;
-constexpr size_t kStrip = 16;  // value columns swept together: with 8 lanes 4 FMA chains, and all operands in registers
 
 // One head's view of the arguments and of the scratch.
 struct Head {
@@ -68,17 +67,28 @@ KERNEL_FN void load_taps(const Head& h) {
   }
 }
 
-// Causal depthwise convolution of one row and one of q, k, v, then SiLU; taps in ascending order, current token last.
-KERNEL_FN void convolve(const Head& h, long row, size_t part, float* out) {
-  const size_t column = part * h.width + h.index * h.d;
-  const long taps = static_cast<long>(h.args.conv_width);
-  for (size_t c = 0; c < h.d; c += kWidth) {
-    Lanes sum = Lanes::zero();
-    for (long i = 0; i < taps; ++i) {
-      const float* tap = h.taps + static_cast<size_t>(i) * 3 * h.d + part * h.d + c;
-      sum = multiply_add(Lanes::load(tap), Lanes::load(h.raw(row - taps + 1 + i) + column + c), sum);
+// Causal depthwise convolution of q, k and v of one row, then SiLU; taps in ascending order, current token last.
+KERNEL_FN void convolve(const Head& h, const float* const* raw, size_t taps, float* const* out) {
+  for (size_t part = 0; part < 3; ++part) {
+    const size_t column = part * h.width + h.index * h.d;
+    for (size_t c = 0; c < h.d; c += kWidth) {
+      Lanes sum = Lanes::zero();
+      for (size_t i = 0; i < taps; ++i) {
+        sum = multiply_add(Lanes::load(h.taps + (i * 3 + part) * h.d + c), Lanes::load(raw[i] + column + c), sum);
+      }
+      math::silu(sum).store(out[part] + c);
     }
-    math::silu(sum).store(out + c);
+  }
+}
+
+KERNEL_FN void convolve_row(const Head& h, size_t row, float* const* out) {
+  const size_t taps = h.args.conv_width;
+  const float* raw[cpu::kKdaMaxTaps];
+  for (size_t i = 0; i < taps; ++i) raw[i] = h.raw(static_cast<long>(row + i) + 1 - static_cast<long>(taps));
+  if (taps == 4) {
+    convolve(h, raw, 4, out);  // the same code, unrolled
+  } else {
+    convolve(h, raw, taps, out);
   }
 }
 
@@ -102,9 +112,8 @@ void prepare(const Head& h, size_t row, size_t t) {
   const size_t batch_row = h.segment.row_begin + row;
   float* q = h.q + t * h.d;
   float* k = h.k + t * h.d;
-  convolve(h, static_cast<long>(row), 0, q);
-  convolve(h, static_cast<long>(row), 1, k);
-  convolve(h, static_cast<long>(row), 2, h.v + t * h.d);
+  float* const convolved[3] = {q, k, h.v + t * h.d};
+  convolve_row(h, row, convolved);
   l2_normalise(q, h.d, math::inverse_sqrt(Lanes(static_cast<float>(h.d))));
   l2_normalise(k, h.d, Lanes(1.0f));
   const float* f = h.args.decay.data + batch_row * h.args.decay.ld + h.index * h.d;
@@ -116,51 +125,57 @@ void prepare(const Head& h, size_t row, size_t t) {
   h.beta[t] = math::sigmoid(Lanes(h.args.beta.data[batch_row * h.args.beta.ld + h.index])).first();
 }
 
+// The value columns of a state tile that are swept together: V vectors.
+template <size_t V>
 struct Strip {
-  Lanes x[kPer16];
+  Lanes x[V];
 
   static KERNEL_FN Strip zero() {
     Strip strip;
-    for (size_t i = 0; i < kPer16; ++i) strip.x[i] = Lanes::zero();
+#pragma GCC unroll 8
+    for (size_t i = 0; i < V; ++i) strip.x[i] = Lanes::zero();
     return strip;
   }
 };
 
 // Decays one key's row of a strip and adds it to the prediction; kStore = false leaves the state for a second pass.
-template <bool kStore>
-KERNEL_FN void decay_predict_row(float* state, Lanes decay, Lanes key, Strip& predicted) {
-#pragma GCC unroll 4
-  for (size_t i = 0; i < kPer16; ++i) {
+template <bool kStore, size_t V>
+KERNEL_FN void decay_predict_row(float* state, Lanes decay, Lanes key, Strip<V>& predicted) {
+#pragma GCC unroll 8
+  for (size_t i = 0; i < V; ++i) {
     const Lanes s = kda_decay_predict(Lanes::load(state + i * kWidth), decay, key, predicted.x[i]);
     if (kStore) s.store(state + i * kWidth);
   }
 }
 
-KERNEL_FN Strip update_of(const Head& h, size_t t, size_t column, const Strip& predicted) {
-  Strip update;
-  for (size_t i = 0; i < kPer16; ++i) {
+template <size_t V>
+KERNEL_FN Strip<V> update_of(const Head& h, size_t t, size_t column, const Strip<V>& predicted) {
+  Strip<V> update;
+  for (size_t i = 0; i < V; ++i) {
     update.x[i] = kda_update(Lanes::load(h.v + t * h.d + column + i * kWidth), predicted.x[i], Lanes(h.beta[t]));
   }
   return update;
 }
 
-KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip& out) {
-  for (size_t i = 0; i < kPer16; ++i) out.x[i].store(h.out + t * h.d + column + i * kWidth);
+template <size_t V>
+KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip<V>& out) {
+  for (size_t i = 0; i < V; ++i) out.x[i].store(h.out + t * h.d + column + i * kWidth);
 }
 
 // One token: the state is read twice and written once, the decay computed twice (to the same bits) rather than stored.
+template <size_t V>
 KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t column) {
-  Strip predicted = Strip::zero();
+  Strip<V> predicted = Strip<V>::zero();
   for (size_t i = 0; i < h.d; ++i) {
-    decay_predict_row<false>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
+    decay_predict_row<false, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
   }
-  const Strip update = update_of(h, 0, column, predicted);
-  Strip out = Strip::zero();
+  const Strip<V> update = update_of(h, 0, column, predicted);
+  Strip<V> out = Strip<V>::zero();
   for (size_t i = 0; i < h.d; ++i) {
     const Lanes decay(h.decay[i]), key(h.k[i]), query(h.q[i]);
     float* at = state + i * row_step;
-#pragma GCC unroll 4
-    for (size_t j = 0; j < kPer16; ++j) {
+#pragma GCC unroll 8
+    for (size_t j = 0; j < V; ++j) {
       const Lanes s = Lanes::load(at + j * kWidth) * decay;
       kda_write_read(s, update.x[j], key, query, out.x[j]).store(at + j * kWidth);
     }
@@ -170,23 +185,24 @@ KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t
 
 // Several tokens: one sweep writes and reads token t and decays and predicts token t + 1, so each state element is
 // loaded and stored once per token.
+template <size_t V>
 KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t row_step, size_t column) {
-  Strip predicted = Strip::zero();
+  Strip<V> predicted = Strip<V>::zero();
   for (size_t i = 0; i < h.d; ++i) {
-    decay_predict_row<true>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
+    decay_predict_row<true, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
   }
   for (size_t t = 0; t + 1 < tokens; ++t) {
     const float* key = h.k + t * h.d;
     const float* query = h.q + t * h.d;
     const float* next_decay = h.decay + (t + 1) * h.d;
     const float* next_key = h.k + (t + 1) * h.d;
-    const Strip update = update_of(h, t, column, predicted);
-    predicted = Strip::zero();
-    Strip out = Strip::zero();
+    const Strip<V> update = update_of(h, t, column, predicted);
+    predicted = Strip<V>::zero();
+    Strip<V> out = Strip<V>::zero();
     for (size_t i = 0; i < h.d; ++i) {
       float* at = state + i * row_step;
-#pragma GCC unroll 4
-      for (size_t j = 0; j < kPer16; ++j) {
+#pragma GCC unroll 8
+      for (size_t j = 0; j < V; ++j) {
         Lanes s = Lanes::load(at + j * kWidth);
         s = kda_write_read(s, update.x[j], Lanes(key[i]), Lanes(query[i]), out.x[j]);
         kda_decay_predict(s, Lanes(next_decay[i]), Lanes(next_key[i]), predicted.x[j]).store(at + j * kWidth);
@@ -195,29 +211,35 @@ KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t ro
     store_out(h, t, column, out);
   }
   const size_t last = tokens - 1;
-  const Strip update = update_of(h, last, column, predicted);
-  Strip out = Strip::zero();
+  const Strip<V> update = update_of(h, last, column, predicted);
+  Strip<V> out = Strip<V>::zero();
   for (size_t i = 0; i < h.d; ++i) {
     float* at = state + i * row_step;
     const Lanes key(h.k[last * h.d + i]), query(h.q[last * h.d + i]);
-#pragma GCC unroll 4
-    for (size_t j = 0; j < kPer16; ++j) {
+#pragma GCC unroll 8
+    for (size_t j = 0; j < V; ++j) {
       kda_write_read(Lanes::load(at + j * kWidth), update.x[j], key, query, out.x[j]).store(at + j * kWidth);
     }
   }
   store_out(h, last, column, out);
 }
 
-void recur(const Head& h, size_t tokens) {
-  const size_t tile = h.d % 32 == 0 ? 32 : 16;
-  for (size_t column = 0; column < h.d; column += kStrip) {
-    float* state = h.state(h.segment.slot) + column / tile * tile * h.d + column % tile;
+template <size_t V>
+void recur_tiles(const Head& h, size_t tokens) {
+  constexpr size_t kTile = V * kWidth;
+  for (size_t column = 0; column < h.d; column += kTile) {
+    float* state = h.state(h.segment.slot) + column * h.d;
     if (tokens == 1) {
-      single_token(h, state, tile, column);
+      single_token<V>(h, state, kTile, column);
     } else {
-      many_tokens(h, tokens, state, tile, column);
+      many_tokens<V>(h, tokens, state, kTile, column);
     }
   }
+}
+
+void recur(const Head& h, size_t tokens) {
+  if (h.d % 32 == 0) return recur_tiles<2 * kPer16>(h, tokens);
+  recur_tiles<kPer16>(h, tokens);
 }
 
 // Gated RMSNorm of one token's output.

@@ -7,6 +7,7 @@
 
 namespace kernels::cpu {
 
+constexpr size_t kKdaMaxTaps = 16;
 constexpr size_t kKdaChunk = 32;  // tokens whose inputs are prepared before the state tiles are swept
 
 // Floats of scratch kda_head needs: taps [conv_width][3 d]; q, k, v, decay and output [chunk][d]; beta [chunk].

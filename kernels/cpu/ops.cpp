@@ -157,7 +157,7 @@ class CpuOps final : public Ops {
 void CpuOps::kda(const KdaArgs& args, const BatchView& batch) {
   VERIFY(args.d % 16 == 0);
   VERIFY(args.heads > 0);
-  VERIFY(args.conv_width >= 1);
+  VERIFY(args.conv_width >= 1 && args.conv_width <= kKdaMaxTaps);
   for (const KdaArgs::Capture& capture : args.captures) {
     for (const Segment& segment : batch.segments) VERIFY(capture.slot != segment.slot);
   }
