@@ -44,6 +44,8 @@ class HttpClient {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }
 
+  int descriptor() const { return socket_; }
+
   void send(const std::string& bytes) {
     size_t sent = 0;
     while (sent < bytes.size()) {
