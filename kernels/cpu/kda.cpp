@@ -201,11 +201,12 @@ KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t ro
     Strip<V> out = Strip<V>::zero();
     for (size_t i = 0; i < h.d; ++i) {
       float* at = state + i * row_step;
+      // Read before the stores below, which for all the compiler knows could change them.
+      const Lanes k(key[i]), q(query[i]), e(next_decay[i]), next_k(next_key[i]);
 #pragma GCC unroll 8
       for (size_t j = 0; j < V; ++j) {
-        Lanes s = Lanes::load(at + j * kWidth);
-        s = kda_write_read(s, update.x[j], Lanes(key[i]), Lanes(query[i]), out.x[j]);
-        kda_decay_predict(s, Lanes(next_decay[i]), Lanes(next_key[i]), predicted.x[j]).store(at + j * kWidth);
+        const Lanes s = kda_write_read(Lanes::load(at + j * kWidth), update.x[j], k, q, out.x[j]);
+        kda_decay_predict(s, e, next_k, predicted.x[j]).store(at + j * kWidth);
       }
     }
     store_out(h, t, column, out);

@@ -73,7 +73,7 @@ void load_block(const MlaAttention& a, const Segment& segment, size_t first, siz
     const std::byte* source = cpu::mla_cache_row(args, *a.batch, segment, std::min(first + j, end - 1));
     work.row[j] = reinterpret_cast<const float*>(source);
     if (in_place) continue;
-    for (size_t byte = 0; byte < row_bytes; byte += 64) __builtin_prefetch(source + byte);
+    for (size_t byte = 0; byte < row_bytes; byte += 64) __builtin_prefetch(source + byte, 0, 2);
   }
   if (in_place) return;
   for (size_t j = 0; j < count; ++j) {
@@ -127,7 +127,7 @@ KERNEL_FN void score_tile(const float* query, size_t width, const float* const* 
 #pragma GCC unroll 16
       for (int t = 0; t < T; ++t) {
         value[t] = Lanes::load(row[t] + i);
-        if (p == 0) __builtin_prefetch(row[static_cast<size_t>(t) + kAhead] + i);
+        if (p == 0) __builtin_prefetch(row[static_cast<size_t>(t) + kAhead] + i, 0, 2);
       }
 #pragma GCC unroll 16
       for (int q = 0; q < Q; ++q) {

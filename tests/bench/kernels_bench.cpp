@@ -1,10 +1,11 @@
 // CPU kernels as fractions of what this machine reads and multiplies, both measured beside them in the same process.
 //   bench-kernels [threads]
+// With one thread times are the thread's CPU time, so that a busy machine's other work counts less.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <random>
 #include <thread>
@@ -62,6 +63,7 @@ KERNEL_NAMESPACE_END
 
 #if HWY_ONCE
 #include "kernels/cpu/thread_pool.hpp"
+#include "kernels/device.hpp"
 #include "kernels/ops.hpp"
 
 namespace kernels {
@@ -74,14 +76,20 @@ HWY_EXPORT(width_of);
 namespace {
 
 using namespace kernels;
-using Clock = std::chrono::steady_clock;
-
 volatile float sink;  // keeps results alive
 
+clockid_t clock_used = CLOCK_MONOTONIC;
+
+double now_s() {
+  timespec t;
+  ::clock_gettime(clock_used, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 double seconds_of(const std::function<void()>& fn) {
-  const auto begin = Clock::now();
+  const double begin = now_s();
   fn();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return now_s() - begin;
 }
 
 struct Timing {
@@ -106,16 +114,19 @@ class Machine {
   // Each ceiling is measured again beside every kernel, since it drifts on a shared machine.
   double read_bandwidth() {
     constexpr size_t kPass = size_t{8} << 20;
-    return 4.0 * kPass / measure([&] { each_part(kPass, [](float* p, size_t n) { return HWY_DYNAMIC_DISPATCH(read_all)(p, n); }); }).best;
+    const auto read = [](float* p, size_t n) { return HWY_DYNAMIC_DISPATCH(read_all)(p, n); };
+    return 4.0 * kPass / measure([&] { each_part(kPass, read); }).best;
   }
   double update_bandwidth() {
     constexpr size_t kPass = size_t{8} << 20;
-    return 8.0 * kPass / measure([&] { each_part(kPass, [](float* p, size_t n) { return HWY_DYNAMIC_DISPATCH(update_all)(p, n); }); }).best;
+    const auto update = [](float* p, size_t n) { return HWY_DYNAMIC_DISPATCH(update_all)(p, n); };
+    return 8.0 * kPass / measure([&] { each_part(kPass, update); }).best;
   }
   double flops() {
     constexpr size_t kTurns = 400000;
     const double per_pass = 24.0 * static_cast<double>(HWY_DYNAMIC_DISPATCH(width_of)() * kTurns * pool_.size());
-    return per_pass / measure([&] { pool_.parallel_for(pool_.size(), [](size_t, unsigned) { sink = HWY_DYNAMIC_DISPATCH(multiply_for)(kTurns); }); }).best;
+    const auto multiply = [](size_t, unsigned) { sink = HWY_DYNAMIC_DISPATCH(multiply_for)(kTurns); };
+    return per_pass / measure([&] { pool_.parallel_for(pool_.size(), multiply); }).best;
   }
 
  private:
@@ -191,7 +202,9 @@ void bench_kda(Ops& ops, Machine& machine, size_t tokens, size_t sequences) {
   const auto qkv = floats(rows * 3 * kWidth), decay = floats(rows * kWidth), beta = floats(rows * kHeads);
   const auto gate = floats(rows * kWidth), conv = floats(12 * kWidth), a_log = floats(kHeads), dt = floats(kWidth);
   const std::vector<float> norm(kD, 1.0f);
-  std::vector<float> states(sequences * slot, 0.0f), out(rows * kWidth);
+  const auto device = make_cpu_device();
+  const Buffer states = device->allocate(sequences * slot * sizeof(float));
+  std::vector<float> out(rows * kWidth);
   std::vector<Segment> segments;
   for (uint32_t i = 0; i < sequences; ++i) {
     segments.push_back({i * static_cast<uint32_t>(tokens), static_cast<uint32_t>(tokens), 0, i, 0});
@@ -209,7 +222,7 @@ void bench_kda(Ops& ops, Machine& machine, size_t tokens, size_t sequences) {
   args.has_lower_bound = true;
   args.lower_bound = -5.0f;
   args.norm = norm.data();
-  args.state_base = reinterpret_cast<std::byte*>(states.data());
+  args.state_base = states.data();
   args.slot_stride = slot * sizeof(float);
   args.conv_offset = kHeads * kD * kD * sizeof(float);
   args.out = {out.data(), kWidth};
@@ -227,7 +240,9 @@ void bench_kda(Ops& ops, Machine& machine, size_t tokens, size_t sequences) {
 void bench_mla(Ops& ops, Machine& machine, DType kv_dtype) {
   constexpr size_t kHeads = 8, kNope = 128, kRope = 64, kValue = 128, kLatent = 512, kContext = 32768, kPage = 64;
   const size_t page_bytes = kPage * (kLatent + kRope) * dtype_bytes(kv_dtype);
-  std::vector<std::byte> cache(kContext / kPage * page_bytes);
+  const auto device = make_cpu_device();
+  const Buffer cache = device->allocate(kContext / kPage * page_bytes);
+  std::memset(cache.data(), 0, cache.bytes());
   std::vector<uint32_t> pages(kContext / kPage);
   for (size_t i = 0; i < pages.size(); ++i) pages[i] = static_cast<uint32_t>(i);
   const auto q = floats(kHeads * (kNope + kRope)), ckv = floats(kLatent + kRope), ones = std::vector<float>(kLatent, 1.0f);
@@ -266,7 +281,9 @@ void print_load() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const unsigned threads = argc > 1 ? static_cast<unsigned>(std::max(1, std::atoi(argv[1]))) : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned all = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads = argc > 1 ? static_cast<unsigned>(std::max(1, std::atoi(argv[1]))) : all;
+  if (threads == 1) clock_used = CLOCK_THREAD_CPUTIME_ID;
   const auto ops = make_cpu_ops(threads);
   Machine machine(threads);
   std::printf("target %s, %u threads; fractions are of ceilings measured beside each line\n", cpu_target_name(), threads);
