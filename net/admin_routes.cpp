@@ -27,8 +27,9 @@ std::string percent_decoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
     unsigned value = 0;
-    const bool escape = text[i] == '%' && i + 2 < text.size() &&
-                        std::from_chars(&text[i + 1], &text[i + 1] + 2, value, 16).ptr == &text[i + 1] + 2;
+    const bool escape =
+        text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(&text[i + 1], &text[i + 1] + 2, value, 16).ptr == &text[i + 1] + 2;
     decoded.push_back(escape ? static_cast<char>(value) : text[i]);
     if (escape) i += 2;
   }
@@ -37,14 +38,17 @@ std::string percent_decoded(std::string_view text) {
 
 }  // namespace
 
-Response models(ServerContext& context, const RequestView&) { return ok(models_json(context.service.info())); }
+Response models(ServerContext& context, const RequestView&) {
+  return ok(models_json(context.service.info()));
+}
 
 Response model(ServerContext& context, const RequestView& request) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string id = percent_decoded(request.path.substr(kPrefix.size()));
   const actors::ServiceInfo info = context.service.info();
   if (id == info.model_name) return ok(model_json(info, id));
-  const std::string message = "there is no model \"" + id + "\" here, only \"" + info.model_name + "\"";
+  const std::string message =
+      "there is no model \"" + id + "\" here, only \"" + info.model_name + "\"";
   return error_response({kernels::ErrorCode::kNotFound, message, "model"}, context.config.limits);
 }
 
@@ -66,7 +70,8 @@ Response metrics(ServerContext& context, const RequestView&) {
   HttpMetrics http;
   http.connections = context.connections.count();
   http.refused_connections = context.counters.refused_connections;
-  for (size_t i = 0; i < http.responses.size(); ++i) http.responses[i] = context.counters.responses[i];
+  for (size_t i = 0; i < http.responses.size(); ++i)
+    http.responses[i] = context.counters.responses[i];
   Response response = ok(prometheus_text(context.service.metrics(), context.service.info(), http));
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   return response;
@@ -79,7 +84,9 @@ Response server_info(ServerContext& context, const RequestView&) {
   json::object body{
       {"model_path", info.model_path},
       {"served_model_name", info.model_name},
-      {"status", context.draining ? "draining" : context.service.ready() ? "ready" : "starting"},
+      {"status", context.draining          ? "draining"
+                 : context.service.ready() ? "ready"
+                                           : "starting"},
       {"device", info.device},
       {"kernel_target", info.kernel_target},
       {"threads", info.threads},
@@ -108,11 +115,12 @@ Response server_info(ServerContext& context, const RequestView&) {
 
 Response model_info(ServerContext& context, const RequestView&) {
   const actors::ServiceInfo info = context.service.info();
-  return ok(json::serialize(json::object{{"model_path", info.model_path},
-                                         {"tokenizer_path", info.has_tokenizer ? info.model_path : ""},
-                                         {"is_generation", true},
-                                         {"context_length", info.context_length},
-                                         {"vocab_size", info.vocab_size}}));
+  return ok(
+      json::serialize(json::object{{"model_path", info.model_path},
+                                   {"tokenizer_path", info.has_tokenizer ? info.model_path : ""},
+                                   {"is_generation", true},
+                                   {"context_length", info.context_length},
+                                   {"vocab_size", info.vocab_size}}));
 }
 
 Response abort_request(ServerContext& context, const RequestView& request) {
@@ -125,15 +133,18 @@ Response abort_request(ServerContext& context, const RequestView& request) {
   const bool all = fields.boolean("abort_all").value_or(false);
   if (error) return error_response(*error, limits);
   if (!all && (!rid || rid->empty())) {
-    return error_response(kernels::invalid("rid must name a request, or abort_all must be true", "rid"), limits);
+    return error_response(
+        kernels::invalid("rid must name a request, or abort_all must be true", "rid"), limits);
   }
   const uint32_t aborted = context.service.abort_by_rid(all ? std::string() : *rid);
   return ok(json::serialize(json::object{{"success", true}, {"aborted", aborted}}));
 }
 
 Response flush_cache(ServerContext& context, const RequestView&) {
-  if (context.service.flush_cache()) return ok(R"({"success":true,"message":"the cache is empty"})");
-  return error_response(kernels::invalid("the cache cannot be flushed while requests run"), context.config.limits);
+  if (context.service.flush_cache())
+    return ok(R"({"success":true,"message":"the cache is empty"})");
+  return error_response(kernels::invalid("the cache cannot be flushed while requests run"),
+                        context.config.limits);
 }
 
 }  // namespace net

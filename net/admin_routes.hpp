@@ -1,4 +1,5 @@
-// The endpoints that are answered without a generation. Each is one function from a request to its answer.
+// The endpoints that are answered without a generation. Each is one function from a request to its
+// answer.
 #pragma once
 
 #include "net/router.hpp"
@@ -13,7 +14,8 @@ Response health(ServerContext& context, const RequestView& request);
 Response metrics(ServerContext& context, const RequestView& request);
 Response server_info(ServerContext& context, const RequestView& request);
 Response model_info(ServerContext& context, const RequestView& request);
-Response abort_request(ServerContext& context, const RequestView& request);  // {"rid": text} or {"abort_all": true}
+Response abort_request(ServerContext& context,
+                       const RequestView& request);  // {"rid": text} or {"abort_all": true}
 Response flush_cache(ServerContext& context, const RequestView& request);
 
 }  // namespace net

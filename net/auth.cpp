@@ -5,7 +5,8 @@
 namespace net {
 
 bool equal_in_constant_time(std::string_view given, std::string_view expected) {
-  // Walks the client's text, whose length it knows already; a different length only flips the verdict.
+  // Walks the client's text, whose length it knows already; a different length only flips the
+  // verdict.
   unsigned difference = given.size() == expected.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
     const char other = expected.empty() ? '\0' : expected[i % expected.size()];
@@ -19,7 +20,8 @@ bool is_authorized(std::string_view authorization, std::string_view expected_key
   constexpr std::string_view kScheme = "Bearer ";
   if (authorization.size() < kScheme.size()) return false;
   const auto scheme = authorization.substr(0, kScheme.size());
-  if (!boost::beast::iequals({scheme.data(), scheme.size()}, {kScheme.data(), kScheme.size()})) return false;
+  if (!boost::beast::iequals({scheme.data(), scheme.size()}, {kScheme.data(), kScheme.size()}))
+    return false;
   auto key = authorization.substr(kScheme.size());
   while (!key.empty() && key.front() == ' ') key.remove_prefix(1);
   return equal_in_constant_time(key, expected_key);

@@ -9,7 +9,8 @@
 namespace net {
 namespace {
 
-constexpr size_t kIdleReadBytes = 4096;  // most requests in one read; 2,000 idle connections hold 8 MiB
+constexpr size_t kIdleReadBytes =
+    4096;  // most requests in one read; 2,000 idle connections hold 8 MiB
 constexpr size_t kDiscardBytes = size_t{64} << 10;
 constexpr auto kForever = TimePoint::max();
 
@@ -69,9 +70,8 @@ void ClientSocket::start_read(size_t bytes_max) {
   if (scratch_.size() != bytes) scratch_ = std::vector<char>(bytes);
   read_pending_ = true;
   socket_.async_read_some(asio::buffer(scratch_),
-                          [self = shared_from_this()](const boost::system::error_code& error, size_t read) {
-                            self->on_read(error, read);
-                          });
+                          [self = shared_from_this()](const boost::system::error_code& error,
+                                                      size_t read) { self->on_read(error, read); });
 }
 
 void ClientSocket::on_read(const boost::system::error_code& error, size_t bytes) {
@@ -89,7 +89,8 @@ void ClientSocket::on_read(const boost::system::error_code& error, size_t bytes)
 
 asio::awaitable<bool> ClientSocket::write(std::string_view bytes) {
   boost::system::error_code error;
-  const size_t sent = socket_.write_some(asio::buffer(bytes), error);  // nearly always takes all: no coroutine switch
+  const size_t sent = socket_.write_some(asio::buffer(bytes),
+                                         error);  // nearly always takes all: no coroutine switch
   if (!error && sent == bytes.size()) co_return true;
   if (error && error != asio::error::would_block) co_return false;
 

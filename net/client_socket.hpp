@@ -1,9 +1,10 @@
-// One client's TCP socket, read and written with deadlines by one coroutine on one io thread. One read may stay pending all
-// the time, so that a client that leaves is noticed while its answer is being made; what it sends meanwhile is kept.
+// One client's TCP socket, read and written with deadlines by one coroutine on one io thread. One
+// read may stay pending all the time, so that a client that leaves is noticed while its answer is
+// being made; what it sends meanwhile is kept.
 //
-// The coroutine sleeps in pause() only. Whatever happens (bytes, a write done, tokens, the deadline) ends the pause, and the
-// coroutine looks at the state again.
-// Invariant: at most one read and one write are under way; their buffers live until they completed.
+// The coroutine sleeps in pause() only. Whatever happens (bytes, a write done, tokens, the
+// deadline) ends the pause, and the coroutine looks at the state again. Invariant: at most one read
+// and one write are under way; their buffers live until they completed.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -38,23 +39,26 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   enum class ReadStatus { kData, kClosed, kTimeout };
   asio::awaitable<ReadStatus> more(size_t bytes_max, TimePoint deadline);
 
-  // Keeps a read pending until unwatch(); `on_gone` is called at once when the client closes or resets.
+  // Keeps a read pending until unwatch(); `on_gone` is called at once when the client closes or
+  // resets.
   void watch(std::function<void()> on_gone);
   void unwatch();
   bool gone() const { return gone_; }
 
   // ---- writing ----
-  // False: the client is gone, or did not take it within the write time-out (the socket is closed then).
+  // False: the client is gone, or did not take it within the write time-out (the socket is closed
+  // then).
   asio::awaitable<bool> write(std::string_view bytes);
-  // After an answer to a request that was not read: closes our side and discards what still comes, so that no reset
-  // destroys the answer on its way.
+  // After an answer to a request that was not read: closes our side and discards what still comes,
+  // so that no reset destroys the answer on its way.
   asio::awaitable<void> linger();
   void close();
 
   // ---- sleeping ----
   asio::awaitable<void> pause(TimePoint deadline);
   void wake() { signal_.cancel(); }
-  std::function<void()> waker();  // callable on any thread while the io context lives; keeps no socket alive
+  std::function<void()>
+  waker();  // callable on any thread while the io context lives; keeps no socket alive
 
   // Shutdown: pending writes fail now; a paused coroutine wakes and sees it.
   void stop();

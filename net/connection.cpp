@@ -17,7 +17,8 @@ namespace http = boost::beast::http;
 
 Response internal_error(const std::exception& failure, const HttpLimits& limits) {
   std::fprintf(stderr, "http: a request failed: %s\n", failure.what());
-  return error_response({kernels::ErrorCode::kInternal, "the server failed on this request", {}}, limits);
+  return error_response({kernels::ErrorCode::kInternal, "the server failed on this request", {}},
+                        limits);
 }
 
 }  // namespace
@@ -74,30 +75,35 @@ asio::awaitable<bool> Connection::serve_one() {
   co_return co_await serve_generation(*route, request, reply);
 }
 
-std::optional<Response> Connection::answer_from_header(const RequestReader& reader, const Route*& route,
-                                                       Reply& reply) const {
+std::optional<Response> Connection::answer_from_header(const RequestReader& reader,
+                                                       const Route*& route, Reply& reply) const {
   const HttpLimits& limits = context_.config.limits;
   const std::string_view method = reader.method();
   const std::string path(reader.path());
   route = find_route(path);
-  if (method == "OPTIONS" && (route != nullptr || path == "*")) {  // preflight: browsers send no key with it
+  if (method == "OPTIONS" &&
+      (route != nullptr || path == "*")) {  // preflight: browsers send no key with it
     Response response;
     response.status = 204;
-    response.headers.emplace_back("Allow", route != nullptr ? route->allowed_methods() : "GET, HEAD, POST, OPTIONS");
+    response.headers.emplace_back(
+        "Allow", route != nullptr ? route->allowed_methods() : "GET, HEAD, POST, OPTIONS");
     if (!reply.cors_origin.empty()) {
-      response.headers.emplace_back("Access-Control-Allow-Methods", response.headers.front().second);
+      response.headers.emplace_back("Access-Control-Allow-Methods",
+                                    response.headers.front().second);
       response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type");
     }
     return response;
   }
   const bool open = route != nullptr && route->open;
   if (!open && !is_authorized(reader.header(http::field::authorization), context_.config.api_key)) {
-    const std::string message = "an API key is required: send \"Authorization: Bearer <key>\" with the server's key";
+    const std::string message =
+        "an API key is required: send \"Authorization: Bearer <key>\" with the server's key";
     Response response = error_response(kernels::invalid(message), 401, limits);
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;
   }
-  if (route == nullptr) return error_response({kernels::ErrorCode::kNotFound, "unknown path " + path, {}}, limits);
+  if (route == nullptr)
+    return error_response({kernels::ErrorCode::kNotFound, "unknown path " + path, {}}, limits);
   if (!route->allows(method)) {
     const std::string allowed = route->allowed_methods();
     const std::string message = path + " takes " + allowed + ", not " + std::string(method);
@@ -131,7 +137,8 @@ asio::awaitable<void> Connection::run_call(bool slow, F call) {
   if (failure) std::rethrow_exception(failure);
 }
 
-asio::awaitable<bool> Connection::serve_plain(const Route& route, const RequestView& request, const Reply& reply) {
+asio::awaitable<bool> Connection::serve_plain(const Route& route, const RequestView& request,
+                                              const Reply& reply) {
   Response response;
   try {
     co_await run_call(route.slow, [&] { response = route.plain(context_, request); });
@@ -141,7 +148,8 @@ asio::awaitable<bool> Connection::serve_plain(const Route& route, const RequestV
   co_return co_await send(response, reply);
 }
 
-asio::awaitable<bool> Connection::serve_generation(const Route& route, const RequestView& request, Reply& reply) {
+asio::awaitable<bool> Connection::serve_generation(const Route& route, const RequestView& request,
+                                                   Reply& reply) {
   std::optional<kernels::Result<ParsedRequest>> parsed;
   std::optional<Response> refusal;
   Generation generation(context_, *socket_, reply, route.probe);
@@ -158,7 +166,9 @@ asio::awaitable<bool> Connection::serve_generation(const Route& route, const Req
     refusal = error_response(parsed->error(), context_.config.limits);
   } catch (const std::exception& failure) {
     if (generation.head_sent()) {
-      internal_error(failure, context_.config.limits);  // for the log: the status is out, so only the close tells
+      internal_error(
+          failure,
+          context_.config.limits);  // for the log: the status is out, so only the close tells
       co_return false;
     }
     refusal = internal_error(failure, context_.config.limits);
@@ -170,7 +180,7 @@ asio::awaitable<bool> Connection::send(const Response& response, const Reply& re
   ++context_.counters.responses[response.status / 100];
   const std::string wire = to_wire(response, reply);
   const bool written = co_await socket_->write(wire);
-  co_return written && reply.keep_alive;
+  co_return written&& reply.keep_alive;
 }
 
 asio::awaitable<void> Connection::send_last(const Response& response, Reply reply) {

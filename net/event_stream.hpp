@@ -7,7 +7,8 @@
 
 namespace net {
 
-// `data: <payload>` and a blank line for each, all in one chunk. A payload holds no line break (JSON escapes them).
+// `data: <payload>` and a blank line for each, all in one chunk. A payload holds no line break
+// (JSON escapes them).
 void append_events(const std::vector<std::string>& payloads, bool chunked, std::string& wire);
 
 // The chunk that ends the body; nothing when bare.

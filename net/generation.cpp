@@ -8,11 +8,12 @@ namespace net {
 using kernels::Error;
 using kernels::ErrorCode;
 
-// The engine's side of a running generation. Invariant: when it ends, the request has ended or was aborted, and no later
-// event reaches the connection.
+// The engine's side of a running generation. Invariant: when it ends, the request has ended or was
+// aborted, and no later event reaches the connection.
 class Generation::Ticket {
  public:
-  Ticket(actors::Service& service, runtime::RequestId request, std::shared_ptr<TokenQueue> queue, ClientSocket& socket)
+  Ticket(actors::Service& service, runtime::RequestId request, std::shared_ptr<TokenQueue> queue,
+         ClientSocket& socket)
       : service_(service), request_(request), queue_(std::move(queue)), socket_(socket) {
     socket_.watch([this] { abort(); });
   }
@@ -51,7 +52,8 @@ asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) 
   stream_ = parsed.stream;
   auto queue = std::make_shared<TokenQueue>(context_.config.limits.queue_events, socket_.waker());
   const auto request = context_.service.submit(
-      std::move(parsed.generate), [queue](actors::SinkEvent event) { return queue->push(std::move(event)); });
+      std::move(parsed.generate),
+      [queue](actors::SinkEvent event) { return queue->push(std::move(event)); });
   if (!request) co_return co_await fail(request.error());
   request_ = *request;
   Ticket ticket(context_.service, request_, std::move(queue), socket_);
@@ -63,7 +65,8 @@ asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) 
 }
 
 asio::awaitable<bool> Generation::carry(Ticket& ticket) {
-  const TimePoint deadline = probe_ ? after(context_.config.limits.health_generate_timeout) : TimePoint::max();
+  const TimePoint deadline =
+      probe_ ? after(context_.config.limits.health_generate_timeout) : TimePoint::max();
   std::vector<actors::SinkEvent> events;
   for (;;) {
     if (socket_.gone()) co_return false;  // the ticket aborts
@@ -74,7 +77,8 @@ asio::awaitable<bool> Generation::carry(Ticket& ticket) {
     ticket.queue().drain(events);
     if (events.empty()) {
       if (ticket.queue().overflowed()) {
-        failure_ = {ErrorCode::kCancelled, "the client reads too slowly: too many tokens wait for it", {}};
+        failure_ = {
+            ErrorCode::kCancelled, "the client reads too slowly: too many tokens wait for it", {}};
         co_return co_await fail(failure_);
       }
       if (std::chrono::steady_clock::now() >= deadline) {
@@ -97,9 +101,10 @@ asio::awaitable<bool> Generation::carry(Ticket& ticket) {
       append_to_wire(progress);
       const bool written = co_await socket_.write(wire_);
       if (!written) co_return false;
-      if (progress == Progress::kDone) co_return reply_.http11 && reply_.keep_alive;
+      if (progress == Progress::kDone) co_return reply_.http11&& reply_.keep_alive;
     } else if (progress == Progress::kDone) {
-      socket_.unwatch();  // a client may close its sending side once all is sent; the answer still goes out
+      socket_.unwatch();  // a client may close its sending side once all is sent; the answer still
+                          // goes out
       Response response;
       response.body = answer_->body();
       co_return co_await reply_whole(response);
@@ -150,7 +155,7 @@ asio::awaitable<bool> Generation::reply_whole(const Response& response) {
   count(response.status);
   wire_ = to_wire(response, reply_);
   const bool written = co_await socket_.write(wire_);
-  co_return written && reply_.keep_alive;
+  co_return written&& reply_.keep_alive;
 }
 
 Response Generation::refusal(const Error& error) const {

@@ -1,5 +1,5 @@
-// One generation on one connection: submits the request, carries its events to the client, and gives the request up the
-// moment the client leaves.
+// One generation on one connection: submits the request, carries its events to the client, and
+// gives the request up the moment the client leaves.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,11 @@ class Generation {
   enum class Progress { kGoing, kDone, kFailed };
 
   asio::awaitable<bool> carry(Ticket& ticket);
-  Progress take(const actors::SinkEvent& event);  // into payloads_ or the collected answer; kFailed sets failure_
+  Progress take(const actors::SinkEvent&
+                    event);  // into payloads_ or the collected answer; kFailed sets failure_
   void append_to_wire(Progress progress);
-  asio::awaitable<bool> fail(const kernels::Error& error);  // as a status while possible, else as the stream's last event
+  asio::awaitable<bool> fail(
+      const kernels::Error& error);  // as a status while possible, else as the stream's last event
   asio::awaitable<bool> reply_whole(const Response& response);
   Response refusal(const kernels::Error& error) const;
   void count(unsigned status) { ++context_.counters.responses[status / 100]; }
@@ -42,7 +44,7 @@ class Generation {
   const Reply& reply_;
   const bool probe_;
   bool stream_ = false;
-  bool head_sent_ = false;  // the status is out: an error can only be an event now
+  bool head_sent_ = false;      // the status is out: an error can only be an event now
   runtime::RequestId request_;  // once submitted
   std::unique_ptr<Answer> answer_;
   std::vector<std::string> payloads_;

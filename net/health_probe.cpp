@@ -17,11 +17,13 @@ class HealthAnswer final : public Answer {
 kernels::Result<ParsedRequest> make_health_probe(std::string_view, const actors::Service&) {
   ParsedRequest probe;
   probe.generate.rid = "health-probe";
-  probe.generate.prompts.emplace_back(std::vector<runtime::TokenId>{0});  // every vocabulary has a token 0
+  probe.generate.prompts.emplace_back(
+      std::vector<runtime::TokenId>{0});  // every vocabulary has a token 0
   probe.generate.max_tokens = 1;
   probe.generate.sampling.temperature = 0;
   probe.generate.sampling.ignore_eos = true;
-  probe.generate.priority = std::numeric_limits<int32_t>::max();  // measures the engine, not the queue
+  probe.generate.priority =
+      std::numeric_limits<int32_t>::max();  // measures the engine, not the queue
   probe.answer = std::make_unique<HealthAnswer>();
   return probe;
 }

@@ -7,6 +7,7 @@
 
 namespace net {
 
-kernels::Result<ParsedRequest> make_health_probe(std::string_view body, const actors::Service& service);
+kernels::Result<ParsedRequest> make_health_probe(std::string_view body,
+                                                 const actors::Service& service);
 
 }  // namespace net

@@ -1,5 +1,5 @@
-// A thread with its own event loop and the connections that live on it. A connection never changes threads, so nothing of
-// it needs a lock.
+// A thread with its own event loop and the connections that live on it. A connection never changes
+// threads, so nothing of it needs a lock.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,7 +19,7 @@ class IoThread {
   ~IoThread() { stop(); }
 
   void start();
-  void stop();  // ends the loop; what connections are left die with it
+  void stop();              // ends the loop; what connections are left die with it
   void stop_connections();  // any thread: every connection, and any still to come, ends soon
 
   asio::io_context& loop() { return loop_; }

@@ -55,14 +55,22 @@ kernels::Result<json::object> parse_json_object(std::string_view body) {
 
 std::string describe(const json::value& value) {
   switch (value.kind()) {
-    case json::kind::null: return "null";
-    case json::kind::bool_: return value.get_bool() ? "true" : "false";
-    case json::kind::int64: return std::to_string(value.get_int64());
-    case json::kind::uint64: return std::to_string(value.get_uint64());
-    case json::kind::double_: return shown_number(value.get_double());
-    case json::kind::array: return value.get_array().empty() ? "an empty array" : "an array";
-    case json::kind::object: return "an object";
-    case json::kind::string: break;
+    case json::kind::null:
+      return "null";
+    case json::kind::bool_:
+      return value.get_bool() ? "true" : "false";
+    case json::kind::int64:
+      return std::to_string(value.get_int64());
+    case json::kind::uint64:
+      return std::to_string(value.get_uint64());
+    case json::kind::double_:
+      return shown_number(value.get_double());
+    case json::kind::array:
+      return value.get_array().empty() ? "an empty array" : "an array";
+    case json::kind::object:
+      return "an object";
+    case json::kind::string:
+      break;
   }
   const std::string_view text(value.get_string().data(), value.get_string().size());
   std::string shown;

@@ -13,19 +13,26 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr size_t kRefusedMax = 64;  // clients being told that there are too many; beyond these the door just closes
-constexpr std::chrono::milliseconds kRetryPause{100};  // out of descriptors: some connection will end
+constexpr size_t kRefusedMax =
+    64;  // clients being told that there are too many; beyond these the door just closes
+constexpr std::chrono::milliseconds kRetryPause{
+    100};  // out of descriptors: some connection will end
 
 }  // namespace
 
 Listener::Listener(ServerContext& context, std::vector<std::unique_ptr<IoThread>>& threads)
-    : context_(context), threads_(threads), acceptor_(threads.front()->loop()), pause_(threads.front()->loop()) {
+    : context_(context),
+      threads_(threads),
+      acceptor_(threads.front()->loop()),
+      pause_(threads.front()->loop()) {
   const ServerConfig& config = context.config;
   const std::string address = config.host + ":" + std::to_string(config.port);
   boost::system::error_code error;
   tcp::resolver resolver(threads.front()->loop());
-  const auto found = resolver.resolve(config.host, std::to_string(config.port), tcp::resolver::passive, error);
-  if (error || found.empty()) throw std::runtime_error("cannot listen on " + address + ": " + error.message());
+  const auto found =
+      resolver.resolve(config.host, std::to_string(config.port), tcp::resolver::passive, error);
+  if (error || found.empty())
+    throw std::runtime_error("cannot listen on " + address + ": " + error.message());
   const tcp::endpoint endpoint = found.begin()->endpoint();
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);

@@ -106,10 +106,14 @@ std::string AnswerBase::body() {
 
 std::string_view finish_word(const actors::ChoiceDone& done) {
   switch (done.reason) {
-    case runtime::FinishReason::kStop: return done.tool_calls ? "tool_calls" : "stop";
-    case runtime::FinishReason::kLength: return "length";
-    case runtime::FinishReason::kAbort: return "abort";
-    case runtime::FinishReason::kError: return "error";
+    case runtime::FinishReason::kStop:
+      return done.tool_calls ? "tool_calls" : "stop";
+    case runtime::FinishReason::kLength:
+      return "length";
+    case runtime::FinishReason::kAbort:
+      return "abort";
+    case runtime::FinishReason::kError:
+      return "error";
   }
   return "error";
 }
@@ -118,9 +122,12 @@ void append_finish(std::string& out, const actors::ChoiceDone& done) {
   out += ",\"finish_reason\":";
   append_quoted(out, finish_word(done));
   out += ",\"matched_stop\":";
-  if (done.stop_text) append_quoted(out, *done.stop_text);
-  else if (done.stop_id) append_integer(out, *done.stop_id);
-  else out += "null";
+  if (done.stop_text)
+    append_quoted(out, *done.stop_text);
+  else if (done.stop_id)
+    append_integer(out, *done.stop_id);
+  else
+    out += "null";
 }
 
 }  // namespace net

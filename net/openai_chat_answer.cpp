@@ -29,8 +29,10 @@ std::vector<runtime::ChatDelta> join_pieces(const std::vector<runtime::ChatDelta
   std::vector<runtime::ChatDelta> pieces;
   for (const runtime::ChatDelta& delta : deltas) {
     if (delta.kind != Kind::kToolBegin && delta.text.empty()) continue;
-    if (!pieces.empty() && continues(pieces.back(), delta)) pieces.back().text += delta.text;
-    else pieces.push_back(delta);
+    if (!pieces.empty() && continues(pieces.back(), delta))
+      pieces.back().text += delta.text;
+    else
+      pieces.push_back(delta);
   }
   return pieces;
 }
@@ -95,8 +97,10 @@ class ChatAnswer final : public AnswerBase {
     if (piece.kind != Kind::kToolBegin && piece.kind != Kind::kToolArguments) return;
     if (piece.tool_index >= choice.calls.size()) choice.calls.resize(size_t{piece.tool_index} + 1);
     CollectedCall& call = choice.calls[piece.tool_index];
-    if (piece.kind == Kind::kToolBegin) call.name = piece.tool_name;
-    else call.arguments += piece.text;
+    if (piece.kind == Kind::kToolBegin)
+      call.name = piece.tool_name;
+    else
+      call.arguments += piece.text;
   }
 
   std::string chunk_of(uint32_t choice, const runtime::ChatDelta* piece,
@@ -155,8 +159,10 @@ class ChatAnswer final : public AnswerBase {
     out += "{\"index\":";
     append_integer(out, index);
     out += ",\"message\":{\"role\":\"assistant\",\"content\":";
-    if (choice.content.empty() && !choice.calls.empty()) out += "null";
-    else append_quoted(out, choice.content);
+    if (choice.content.empty() && !choice.calls.empty())
+      out += "null";
+    else
+      append_quoted(out, choice.content);
     out += ",\"refusal\":null";
     if (!choice.reasoning.empty()) {
       out += ",\"reasoning_content\":";

@@ -41,8 +41,10 @@ void read_stop(Fields& fields, const actors::ServiceInfo& info,
                                    std::to_string(value.get_string().size()));
     generate.stop.emplace_back(value.get_string().data(), value.get_string().size());
   };
-  if (stop->is_string()) add("stop", *stop);
-  else if (!stop->is_array()) fields.expected("stop", "a string or an array of strings", *stop);
+  if (stop->is_string())
+    add("stop", *stop);
+  else if (!stop->is_array())
+    fields.expected("stop", "a string or an array of strings", *stop);
   else if (stop->get_array().size() > kStopStringsMax)
     fields.fail("stop",
                 "must hold at most 16 strings, got " + std::to_string(stop->get_array().size()));

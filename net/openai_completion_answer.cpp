@@ -138,8 +138,10 @@ class CompletionAnswer final : public AnswerBase {
     out += ",\"text\":";
     append_quoted(out, piece.text);
     out += ",\"logprobs\":";
-    if (!options_.logprobs || piece.logprobs.empty()) out += "null";
-    else piece.logprobs.append_object(out);
+    if (!options_.logprobs || piece.logprobs.empty())
+      out += "null";
+    else
+      piece.logprobs.append_object(out);
     if (!options_.return_token_ids) return;
     append_ids(out, "token_ids", piece.token_ids);
     const size_t prompt_index = choice / options_.n;

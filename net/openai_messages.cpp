@@ -29,8 +29,10 @@ std::string read_part(const json::value& value, Fields& owner, const std::string
   }
   const std::string_view key = type == "refusal" ? "refusal" : "text";
   if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
-    if (part.find("type") == nullptr) part.fail("type", "is required");
-    else part.expected("type", "one of text, refusal", *part.find("type"));
+    if (part.find("type") == nullptr)
+      part.fail("type", "is required");
+    else
+      part.expected("type", "one of text, refusal", *part.find("type"));
     return {};
   }
   if (part.find(key) == nullptr) part.fail(key, "is required");
@@ -119,7 +121,8 @@ runtime::ChatMessage read_message(const json::object& object, const std::string&
 std::vector<runtime::ChatMessage> read_messages(Fields& fields, MaybeError& error) {
   std::vector<runtime::ChatMessage> messages;
   const json::value* list = fields.find("messages");
-  if (list == nullptr) fields.fail("messages", "is required");
+  if (list == nullptr)
+    fields.fail("messages", "is required");
   else if (!list->is_array() || list->get_array().empty())
     fields.expected("messages", "a non-empty array", *list);
   if (error) return messages;
@@ -128,7 +131,8 @@ std::vector<runtime::ChatMessage> read_messages(Fields& fields, MaybeError& erro
     const std::string path = fields.path(element("messages", i));
     if (const json::object* object = array[i].if_object())
       messages.push_back(read_message(*object, path, error));
-    else fields.expected(element("messages", i), "an object", array[i]);
+    else
+      fields.expected(element("messages", i), "an object", array[i]);
   }
   return messages;
 }

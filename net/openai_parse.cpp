@@ -38,7 +38,8 @@ void read_one_prompt(Fields& fields, const std::string& name, const json::value&
 std::vector<runtime::Prompt> read_prompts(Fields& fields, const actors::ServiceInfo& info) {
   std::vector<runtime::Prompt> prompts;
   const json::value* prompt = fields.find("prompt");
-  if (prompt == nullptr) fields.fail("prompt", "is required");
+  if (prompt == nullptr)
+    fields.fail("prompt", "is required");
   else if (!prompt->is_string() && !prompt->is_array())
     fields.expected(
         "prompt", "a string, an array of strings, an array of token ids or an array of such arrays",
@@ -53,7 +54,8 @@ std::vector<runtime::Prompt> read_prompts(Fields& fields, const actors::ServiceI
   const json::kind kind = list->front().kind();
   for (size_t i = 0; i < list->size() && fields.ok(); ++i) {
     const std::string name = "prompt[" + std::to_string(i) + "]";
-    if ((*list)[i].kind() == kind) read_one_prompt(fields, name, (*list)[i], info, prompts);
+    if ((*list)[i].kind() == kind)
+      read_one_prompt(fields, name, (*list)[i], info, prompts);
     else
       fields.expected(
           name,

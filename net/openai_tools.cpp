@@ -48,8 +48,10 @@ bool keep_only(json::value& tools, std::string_view name) {
   for (const json::value& tool : tools.get_array())
     if (name_of(tool) == name) kept.push_back(tool);
   const bool found = !kept.empty();
-  if (found) tools = std::move(kept);
-  else tools = nullptr;
+  if (found)
+    tools = std::move(kept);
+  else
+    tools = nullptr;
   return found;
 }
 

@@ -27,10 +27,15 @@ std::string escaped(std::string_view text) {
 
 class Writer {
  public:
-  explicit Writer(const std::string& model_name) : labels_("model_name=\"" + escaped(model_name) + "\"") {}
+  explicit Writer(const std::string& model_name)
+      : labels_("model_name=\"" + escaped(model_name) + "\"") {}
 
-  void counter(std::string_view name, std::string_view help, double value) { scalar(name, "counter", help, value); }
-  void gauge(std::string_view name, std::string_view help, double value) { scalar(name, "gauge", help, value); }
+  void counter(std::string_view name, std::string_view help, double value) {
+    scalar(name, "counter", help, value);
+  }
+  void gauge(std::string_view name, std::string_view help, double value) {
+    scalar(name, "gauge", help, value);
+  }
 
   void histogram(std::string_view name, std::string_view help, const actors::Histogram& data) {
     describe(name, "histogram", help);
@@ -74,19 +79,27 @@ void write_counters(Writer& out, const actors::ServiceMetrics& engine) {
   const runtime::SchedulerStats& s = engine.scheduler;
   out.counter("prompt_tokens_total", "Prompt tokens processed.", count(s.prompt_tokens_total));
   out.counter("generation_tokens_total", "Tokens generated.", count(s.generation_tokens_total));
-  out.counter("num_requests_total", "Requests that reached the scheduler.", count(s.requests_total));
+  out.counter("num_requests_total", "Requests that reached the scheduler.",
+              count(s.requests_total));
   out.counter("num_aborted_requests_total", "Requests aborted.", count(s.aborted_total));
-  out.counter("num_retracted_requests_total", "Sequences retracted under memory pressure.", count(s.retracted_total));
-  out.counter("num_rejected_requests_total", "Requests refused because the queue was full.", count(engine.rejected_total));
-  out.counter("recomputed_tokens_total", "Tokens computed again after a retraction.", count(s.recomputed_tokens_total));
+  out.counter("num_retracted_requests_total", "Sequences retracted under memory pressure.",
+              count(s.retracted_total));
+  out.counter("num_rejected_requests_total", "Requests refused because the queue was full.",
+              count(engine.rejected_total));
+  out.counter("recomputed_tokens_total", "Tokens computed again after a retraction.",
+              count(s.recomputed_tokens_total));
   out.counter("steps_total", "Engine steps.", count(s.steps_total));
-  out.counter("ghost_rows_total", "Rows computed for a sequence that had just ended.", count(s.ghost_rows_total));
-  out.counter("worker_busy_seconds_total", "Time the worker spent in steps.", count(engine.worker_busy_ns) / kNsPerSecond);
-  out.counter("worker_idle_seconds_total", "Time the worker waited between steps while work was left.",
+  out.counter("ghost_rows_total", "Rows computed for a sequence that had just ended.",
+              count(s.ghost_rows_total));
+  out.counter("worker_busy_seconds_total", "Time the worker spent in steps.",
+              count(engine.worker_busy_ns) / kNsPerSecond);
+  out.counter("worker_idle_seconds_total",
+              "Time the worker waited between steps while work was left.",
               count(engine.worker_idle_ns) / kNsPerSecond);
 }
 
-void write_gauges(Writer& out, const actors::ServiceMetrics& engine, const actors::ServiceInfo& info) {
+void write_gauges(Writer& out, const actors::ServiceMetrics& engine,
+                  const actors::ServiceInfo& info) {
   const auto& [states, pages] = engine.pools;
   const double page_tokens = info.page_tokens;
   const double total_tokens = pages.total * page_tokens;
@@ -106,8 +119,10 @@ void write_gauges(Writer& out, const actors::ServiceMetrics& engine, const actor
   out.gauge("page_size", "Tokens of one KV page.", page_tokens);
   out.gauge("num_pages", "KV pages.", pages.total);
   out.gauge("context_len", "Longest sequence, prompt and output.", info.context_length);
-  out.gauge("weight_memory_usage_gb", "Weights, GiB.", static_cast<double>(info.weight_bytes) / kBytesPerGb);
-  out.gauge("kv_cache_memory_usage_gb", "KV pages, GiB.", pages.total * static_cast<double>(info.page_bytes) / kBytesPerGb);
+  out.gauge("weight_memory_usage_gb", "Weights, GiB.",
+            static_cast<double>(info.weight_bytes) / kBytesPerGb);
+  out.gauge("kv_cache_memory_usage_gb", "KV pages, GiB.",
+            pages.total * static_cast<double>(info.page_bytes) / kBytesPerGb);
 }
 
 }  // namespace
@@ -117,17 +132,22 @@ std::string prometheus_text(const actors::ServiceMetrics& engine, const actors::
   Writer out(info.model_name);
   write_counters(out, engine);
   write_gauges(out, engine, info);
-  out.histogram("time_to_first_token_seconds", "From arrival to the first token.", engine.ttft_seconds);
-  out.histogram("inter_token_latency_seconds", "Between tokens of one sequence.", engine.itl_seconds);
-  out.histogram("e2e_request_latency_seconds", "From arrival to the end of the answer.", engine.e2e_seconds);
+  out.histogram("time_to_first_token_seconds", "From arrival to the first token.",
+                engine.ttft_seconds);
+  out.histogram("inter_token_latency_seconds", "Between tokens of one sequence.",
+                engine.itl_seconds);
+  out.histogram("e2e_request_latency_seconds", "From arrival to the end of the answer.",
+                engine.e2e_seconds);
   out.histogram("queue_time_seconds", "From arrival to admission.", engine.queue_seconds);
-  out.histogram("worker_gap_seconds", "Worker idle between two steps while requests run.", engine.worker_gap_seconds);
+  out.histogram("worker_gap_seconds", "Worker idle between two steps while requests run.",
+                engine.worker_gap_seconds);
   out.gauge("http_connections", "Open HTTP connections.", http.connections);
   out.counter("http_refused_connections_total", "Connections refused over the limit.",
               static_cast<double>(http.refused_connections));
   out.describe("http_responses_total", "counter", "HTTP answers by class of status.");
   for (size_t i = 1; i < http.responses.size(); ++i) {
-    out.sample("http_responses_total", ",code=\"" + std::to_string(i) + "xx\"", static_cast<double>(http.responses[i]));
+    out.sample("http_responses_total", ",code=\"" + std::to_string(i) + "xx\"",
+               static_cast<double>(http.responses[i]));
   }
   return out.take();
 }

@@ -13,27 +13,32 @@ constexpr size_t kBodyReadBytes = size_t{64} << 10;
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-std::string text(std::chrono::milliseconds duration) { return std::to_string(duration.count()) + " ms"; }
+std::string text(std::chrono::milliseconds duration) {
+  return std::to_string(duration.count()) + " ms";
+}
 
 }  // namespace
 
-RequestReader::RequestReader(ClientSocket& socket, const HttpLimits& limits) : socket_(socket), limits_(limits) {
+RequestReader::RequestReader(ClientSocket& socket, const HttpLimits& limits)
+    : socket_(socket), limits_(limits) {
   parser_.header_limit(static_cast<uint32_t>(limits.header_bytes));
   parser_.body_limit(limits.body_bytes);
 }
 
 bool RequestReader::refuse(unsigned status, std::string message, std::string param) {
-  refusal_ = error_response(kernels::invalid(std::move(message), std::move(param)), status, limits_);
+  refusal_ =
+      error_response(kernels::invalid(std::move(message), std::move(param)), status, limits_);
   return false;
 }
 
 bool RequestReader::refuse(const boost::system::error_code& error) {
   if (error == http::error::body_limit) {
-    return refuse(413, "the body is larger than the limit of " + std::to_string(limits_.body_bytes) + " bytes");
+    return refuse(413, "the body is larger than the limit of " +
+                           std::to_string(limits_.body_bytes) + " bytes");
   }
   if (error == http::error::header_limit) {
-    return refuse(431, "the request header is larger than the limit of " + std::to_string(limits_.header_bytes) +
-                           " bytes");
+    return refuse(431, "the request header is larger than the limit of " +
+                           std::to_string(limits_.header_bytes) + " bytes");
   }
   return refuse(400, "malformed HTTP request: " + error.message());
 }
@@ -57,7 +62,8 @@ asio::awaitable<bool> RequestReader::read_header() {
   TimePoint deadline = after(limits_.idle_timeout);
   bool begun = false;
   while (!parser_.is_header_done()) {
-    // An empty line before a request is tolerated (RFC 9112, 2.2): some clients end a body with one.
+    // An empty line before a request is tolerated (RFC 9112, 2.2): some clients end a body with
+    // one.
     while (!begun && socket_.input().substr(0, 2) == "\r\n") socket_.consume(2);
     if (!begun && !socket_.input().empty()) {
       begun = true;
@@ -80,7 +86,9 @@ bool RequestReader::check_header() {
   const auto& request = parser_.get();
   const auto coding = header(http::field::transfer_encoding);
   if (!coding.empty() && (!parser_.chunked() || !http11())) {
-    return refuse(400, "Transfer-Encoding must be absent or \"chunked\" (HTTP/1.1), got \"" + std::string(coding) + "\"",
+    return refuse(400,
+                  "Transfer-Encoding must be absent or \"chunked\" (HTTP/1.1), got \"" +
+                      std::string(coding) + "\"",
                   "Transfer-Encoding");
   }
   const auto hosts = request.count(http::field::host);
@@ -93,7 +101,9 @@ bool RequestReader::check_header() {
   }
   const auto encoding = header(http::field::content_encoding);
   if (!encoding.empty() && !boost::beast::iequals({encoding.data(), encoding.size()}, "identity")) {
-    return refuse(415, "Content-Encoding \"" + std::string(encoding) + "\" is not supported: send the body as it is",
+    return refuse(415,
+                  "Content-Encoding \"" + std::string(encoding) +
+                      "\" is not supported: send the body as it is",
                   "Content-Encoding");
   }
   const auto expect = header(http::field::expect);

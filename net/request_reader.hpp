@@ -1,5 +1,5 @@
-// Reads one HTTP/1.x request from a client, header first, so that a refusal needs no body. Every way in which a request can
-// be malformed, late or too large ends as an answer here.
+// Reads one HTTP/1.x request from a client, header first, so that a refusal needs no body. Every
+// way in which a request can be malformed, late or too large ends as an answer here.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -18,7 +18,8 @@ class RequestReader {
  public:
   RequestReader(ClientSocket& socket, const HttpLimits& limits);
 
-  // False: nobody to answer (closed, or idle too long) when refusal() is empty; else answer refusal() and close.
+  // False: nobody to answer (closed, or idle too long) when refusal() is empty; else answer
+  // refusal() and close.
   asio::awaitable<bool> read_header();
   asio::awaitable<bool> read_body();  // sends 100 Continue first if the client waits for it
   const std::optional<Response>& refusal() const { return refusal_; }

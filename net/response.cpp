@@ -66,7 +66,8 @@ Response error_response(const kernels::Error& error, unsigned status, const Http
   response.body = error_json(error, status);
   if (status == 429 || status == 503) {
     const auto wait_ms = limits.retry_after.count();
-    response.headers.emplace_back("Retry-After", std::to_string((wait_ms + 999) / 1000));  // seconds
+    response.headers.emplace_back("Retry-After",
+                                  std::to_string((wait_ms + 999) / 1000));  // seconds
     response.headers.emplace_back("retry-after-ms", std::to_string(wait_ms));
   }
   return response;

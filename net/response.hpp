@@ -27,7 +27,8 @@ struct Reply {
   std::string cors_origin;
 };
 
-// In OpenAI's error shape, with the status that belongs to the code; 429 and 503 tell when to come back.
+// In OpenAI's error shape, with the status that belongs to the code; 429 and 503 tell when to come
+// back.
 Response error_response(const kernels::Error& error, const HttpLimits& limits);
 Response error_response(const kernels::Error& error, unsigned status, const HttpLimits& limits);
 

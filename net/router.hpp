@@ -18,16 +18,17 @@ struct RequestView {
 // Answers at once (or, if it may take long, on the helper thread).
 using PlainHandler = Response (*)(ServerContext& context, const RequestView& request);
 // Turns a body into a generation, whose events become the answer.
-using GenerationParser = kernels::Result<ParsedRequest> (*)(std::string_view body, const actors::Service& service);
+using GenerationParser = kernels::Result<ParsedRequest> (*)(std::string_view body,
+                                                            const actors::Service& service);
 
 struct Route {
   std::string_view path;  // one ending in '/' matches any path that continues it
   bool get = false, post = false;
-  PlainHandler plain = nullptr;      // exactly one of these two
+  PlainHandler plain = nullptr;  // exactly one of these two
   GenerationParser generation = nullptr;
-  bool slow = false;    // plain: asks the actors, or works in proportion to the body
-  bool open = false;    // needs no API key
-  bool probe = false;   // generation: bounded in time, and every failure is a 503
+  bool slow = false;   // plain: asks the actors, or works in proportion to the body
+  bool open = false;   // needs no API key
+  bool probe = false;  // generation: bounded in time, and every failure is a 503
 
   bool allows(std::string_view method) const;
   std::string allowed_methods() const;  // for the Allow header

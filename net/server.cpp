@@ -15,14 +15,15 @@
 namespace net {
 namespace {
 
-constexpr rlim_t kOtherDescriptors = 256;               // weights, logs, timers, connections being refused
+constexpr rlim_t kOtherDescriptors = 256;  // weights, logs, timers, connections being refused
 constexpr std::chrono::milliseconds kCloseTimeout{1'000};  // for connections to see that it is over
 
 // Debian's soft limit is 1024. What the hard limit forbids shows as a pause in accepting.
 void raise_descriptor_limit(size_t connections) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, rlim_t{connections} + kOtherDescriptors));
+  limit.rlim_cur =
+      std::min(limit.rlim_max, std::max(limit.rlim_cur, rlim_t{connections} + kOtherDescriptors));
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -43,7 +44,8 @@ struct Server::Impl {
   bool running = false, stopped = false;
 };
 
-Server::Server(const ServerConfig& config, actors::Service& service) : impl_(std::make_unique<Impl>(config, service)) {}
+Server::Server(const ServerConfig& config, actors::Service& service)
+    : impl_(std::make_unique<Impl>(config, service)) {}
 
 Server::~Server() { stop(std::chrono::milliseconds{0}); }
 

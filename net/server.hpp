@@ -1,4 +1,5 @@
-// The HTTP server: listens, owns the io threads, and shuts down in order. All types of Asio stay behind it.
+// The HTTP server: listens, owns the io threads, and shuts down in order. All types of Asio stay
+// behind it.
 #pragma once
 
 #include <chrono>
@@ -12,14 +13,15 @@ namespace net {
 
 class Server {
  public:
-  // Binds at once; throws std::runtime_error naming host:port when it cannot. `service` must outlive the server.
+  // Binds at once; throws std::runtime_error naming host:port when it cannot. `service` must
+  // outlive the server.
   Server(const ServerConfig& config, actors::Service& service);
   ~Server();  // stop() without patience
 
   uint16_t port() const;
   void run_in_background();
-  // Takes no more connections and no more generations, lets running answers end for up to `drain`, then aborts them (their
-  // clients get an error) and closes. Once.
+  // Takes no more connections and no more generations, lets running answers end for up to `drain`,
+  // then aborts them (their clients get an error) and closes. Once.
   void stop(std::chrono::milliseconds drain);
 
  private:

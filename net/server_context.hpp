@@ -13,21 +13,22 @@
 namespace net {
 
 struct HttpCounters {
-  std::atomic<uint64_t> refused_connections{0};          // over the limit
-  std::array<std::atomic<uint64_t>, 6> responses{};      // by status / 100
+  std::atomic<uint64_t> refused_connections{0};      // over the limit
+  std::array<std::atomic<uint64_t>, 6> responses{};  // by status / 100
 };
 
 struct ServerContext {
-  ServerContext(const ServerConfig& settings, actors::Service& engine) : config(settings), service(engine) {}
+  ServerContext(const ServerConfig& settings, actors::Service& engine)
+      : config(settings), service(engine) {}
 
   const ServerConfig config;
   actors::Service& service;
   HttpCounters counters;
-  std::atomic<bool> draining{false};   // no new generations; /health says 503
+  std::atomic<bool> draining{false};      // no new generations; /health says 503
   std::atomic<uint64_t> next_request{1};  // numbers the requests that bring no id of their own
-  Activity connections;  // open
-  Activity requests;     // from a complete header to a complete answer
-  boost::asio::thread_pool helper{1};  // calls that may take long: io threads never wait
+  Activity connections;                   // open
+  Activity requests;                      // from a complete header to a complete answer
+  boost::asio::thread_pool helper{1};     // calls that may take long: io threads never wait
 };
 
 }  // namespace net

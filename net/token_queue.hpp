@@ -1,6 +1,6 @@
-// Sink events on their way from actor threads to one connection. Bounded; the first event after the connection emptied it
-// wakes the connection, so a burst costs one wake-up.
-// Invariant: after close() or an overflow no event enters and the wake function is gone.
+// Sink events on their way from actor threads to one connection. Bounded; the first event after the
+// connection emptied it wakes the connection, so a burst costs one wake-up. Invariant: after
+// close() or an overflow no event enters and the wake function is gone.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class TokenQueue {
   // `wake` is called on the pushing thread and must not block.
   TokenQueue(size_t events_max, std::function<void()> wake);
 
-  bool push(actors::SinkEvent event);                 // any thread; false: closed or full
+  bool push(actors::SinkEvent event);                  // any thread; false: closed or full
   void drain(std::vector<actors::SinkEvent>& events);  // replaces the content of `events`
   bool overflowed() const;
   void close();
@@ -26,7 +26,8 @@ class TokenQueue {
   const size_t events_max_;
   mutable std::mutex mutex_;
   std::vector<actors::SinkEvent> events_;
-  std::function<void()> wake_;  // empty: closed. It names the io thread's context, which late pushes must not outlive.
+  std::function<void()> wake_;  // empty: closed. It names the io thread's context, which late
+                                // pushes must not outlive.
   bool overflowed_ = false;
 };
 

@@ -35,46 +35,73 @@ TEST_CASE("a malformed request is answered with its own error and the server goe
   const std::string too_long(4096, 'a');
   const std::vector<Malformed> cases = {
       {"no version", "GET /health\r\n\r\n", 400, "malformed HTTP request"},
-      {"unknown version", "GET /health HTTP/3.0\r\n" + host + "\r\n", 400, "malformed HTTP request"},
+      {"unknown version", "GET /health HTTP/3.0\r\n" + host + "\r\n", 400,
+       "malformed HTTP request"},
       {"HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "malformed HTTP request"},
       {"bad method", "G@T /health HTTP/1.1\r\n" + host + "\r\n", 400, "malformed HTTP request"},
       {"space in target", "GET /a b HTTP/1.1\r\n" + host + "\r\n", 400, "malformed HTTP request"},
       {"relative target", "GET health HTTP/1.1\r\n" + host + "\r\n", 400, "target"},
-      {"binary", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 13), 400, "malformed HTTP request"},
+      {"binary", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 13), 400,
+       "malformed HTTP request"},
       {"bare line feeds", "GET /health HTTP/1.1\nHost: x\n\n", 400, "malformed HTTP request"},
-      {"field without colon", "GET /health HTTP/1.1\r\n" + host + "nonsense\r\n\r\n", 400, "malformed HTTP request"},
-      {"space before colon", "GET /health HTTP/1.1\r\nHost : x\r\n\r\n", 400, "malformed HTTP request"},
-      {"control character in a value", "GET /health HTTP/1.1\r\n" + host + "A: b\x01\r\n\r\n", 400, "malformed"},
+      {"field without colon", "GET /health HTTP/1.1\r\n" + host + "nonsense\r\n\r\n", 400,
+       "malformed HTTP request"},
+      {"space before colon", "GET /health HTTP/1.1\r\nHost : x\r\n\r\n", 400,
+       "malformed HTTP request"},
+      {"control character in a value", "GET /health HTTP/1.1\r\n" + host + "A: b\x01\r\n\r\n", 400,
+       "malformed"},
       {"no Host", "GET /health HTTP/1.1\r\n\r\n", 400, "Host"},
       {"two Hosts", "GET /health HTTP/1.1\r\n" + host + host + "\r\n", 400, "Host"},
-      {"negative length", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n", 400, "malformed"},
-      {"length not a number", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: ten\r\n\r\n", 400, "malformed"},
-      {"two lengths", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, "malformed"},
+      {"negative length", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n", 400,
+       "malformed"},
+      {"length not a number", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: ten\r\n\r\n",
+       400, "malformed"},
+      {"two lengths",
+       "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400,
+       "malformed"},
       {"length with coding",
-       "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400,
-       "malformed"},
+       "POST /tokenize HTTP/1.1\r\n" + host +
+           "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       400, "malformed"},
       {"coding with length",
-       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n", 400,
-       "malformed"},
-      {"unknown coding", "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", 400, "Transfer-Encoding"},
-      {"chunked not last", "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked, gzip\r\n\r\n", 400,
+       "POST /tokenize HTTP/1.1\r\n" + host +
+           "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
+       400, "malformed"},
+      {"unknown coding", "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n",
+       400, "Transfer-Encoding"},
+      {"chunked not last",
+       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked, gzip\r\n\r\n", 400,
        "Transfer-Encoding"},
-      {"chunked in HTTP/1.0", "POST /tokenize HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "Transfer-Encoding"},
+      {"chunked in HTTP/1.0",
+       "POST /tokenize HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400,
+       "Transfer-Encoding"},
       {"chunk size not hexadecimal",
-       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, "malformed"},
-      {"chunk longer than its size",
-       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n", 400, "malformed"},
-      {"declared body over the limit", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 1001\r\n\r\n", 413, "1000 bytes"},
-      {"absurd length", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 18446744073709551615\r\n\r\n", 413, "1000 bytes"},
-      {"length beyond 64 bits", "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 99999999999999999999999\r\n\r\n", 400,
+       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400,
        "malformed"},
+      {"chunk longer than its size",
+       "POST /tokenize HTTP/1.1\r\n" + host +
+           "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n",
+       400, "malformed"},
+      {"declared body over the limit",
+       "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 1001\r\n\r\n", 413, "1000 bytes"},
+      {"absurd length",
+       "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 18446744073709551615\r\n\r\n", 413,
+       "1000 bytes"},
+      {"length beyond 64 bits",
+       "POST /tokenize HTTP/1.1\r\n" + host + "Content-Length: 99999999999999999999999\r\n\r\n",
+       400, "malformed"},
       {"chunks over the limit",
-       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n400\r\n" + std::string(1024, 'x') + "\r\n",
+       "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n400\r\n" +
+           std::string(1024, 'x') + "\r\n",
        413, "1000 bytes"},
-      {"header field over the limit", "GET /health HTTP/1.1\r\n" + host + "A: " + too_long + "\r\n\r\n", 431, "2048 bytes"},
-      {"header that never ends", "GET /health HTTP/1.1\r\n" + host + "A: " + too_long, 431, "2048 bytes"},
-      {"target over the limit", "GET /" + too_long + " HTTP/1.1\r\n" + host + "\r\n", 431, "2048 bytes"},
-      {"compressed body", post("/tokenize", "xx", "Content-Encoding: gzip\r\n"), 415, "Content-Encoding"},
+      {"header field over the limit",
+       "GET /health HTTP/1.1\r\n" + host + "A: " + too_long + "\r\n\r\n", 431, "2048 bytes"},
+      {"header that never ends", "GET /health HTTP/1.1\r\n" + host + "A: " + too_long, 431,
+       "2048 bytes"},
+      {"target over the limit", "GET /" + too_long + " HTTP/1.1\r\n" + host + "\r\n", 431,
+       "2048 bytes"},
+      {"compressed body", post("/tokenize", "xx", "Content-Encoding: gzip\r\n"), 415,
+       "Content-Encoding"},
       {"unknown expectation", post("/tokenize", "xx", "Expect: miracles\r\n"), 417, "Expect"},
   };
   for (const auto& bad : cases) {
@@ -98,17 +125,21 @@ TEST_CASE("many small header fields are bounded like a large one", "[net]") {
   check_error(client.ask(request + "\r\n"), 431, "2048 bytes");
 }
 
-TEST_CASE("a body over the limit is refused before it is sent, and the refusal survives a client that sends it anyway",
-          "[net]") {
+TEST_CASE(
+    "a body over the limit is refused before it is sent, and the refusal survives a client that "
+    "sends it anyway",
+    "[net]") {
   auto config = support::quick_config();
   config.limits.body_bytes = 1 << 20;
   Running running(config);
   WireClient client(running.port());
-  client.send(post("/v1/chat/completions", std::string(8 << 20, 'x')));  // far more than the socket buffers hold
+  client.send(post("/v1/chat/completions",
+                   std::string(8 << 20, 'x')));  // far more than the socket buffers hold
   check_error(client.read_reply(), 413, "larger than the limit");
 }
 
-TEST_CASE("a connection serves one request after another, also when they come at once or in pieces", "[net]") {
+TEST_CASE("a connection serves one request after another, also when they come at once or in pieces",
+          "[net]") {
   Running running;
   WireClient client(running.port());
   for (int i = 0; i < 3; ++i) {
@@ -116,7 +147,8 @@ TEST_CASE("a connection serves one request after another, also when they come at
     CHECK(reply.status == 200);
     CHECK(reply.header("Connection") == "keep-alive");
   }
-  client.send(get("/health") + get("/nowhere") + "\r\n" + get("/v1/models"));  // pipelined, with a stray empty line
+  client.send(get("/health") + get("/nowhere") + "\r\n" +
+              get("/v1/models"));  // pipelined, with a stray empty line
   CHECK(client.read_reply().status == 200);
   CHECK(client.read_reply().status == 404);
   CHECK_THAT(client.read_reply().body, Catch::Contains("tiny"));
@@ -146,12 +178,14 @@ TEST_CASE("a body may come in chunks, in pieces, or after 100 Continue", "[net]"
   client.send("1a\r\n" + body.substr(5) + "\r\n0\r\nTrailer: 1\r\n\r\n");
   CHECK_THAT(client.read_reply().body, Catch::Contains("hello"));
 
-  client.send(head + "Content-Length: " + std::to_string(body.size()) + "\r\nExpect: 100-continue\r\n\r\n");
+  client.send(head + "Content-Length: " + std::to_string(body.size()) +
+              "\r\nExpect: 100-continue\r\n\r\n");
   CHECK(client.read_head().status == 100);
   client.send(body);
   CHECK_THAT(client.read_reply().body, Catch::Contains("hello"));
 
-  client.send("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n");
+  client.send(
+      "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n");
   CHECK(client.read_reply().status == 404);  // refused before the body was asked for
 }
 
@@ -170,7 +204,8 @@ TEST_CASE("HTTP/1.0 and Connection: close end with the answer", "[net]") {
 
   WireClient old_stream(running.port());
   const std::string body = R"({"prompt":[1],"stream":true})";
-  old_stream.send("POST /v1/completions HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  old_stream.send("POST /v1/completions HTTP/1.0\r\nContent-Length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body);
   const WireReply reply = old_stream.read_reply();  // no chunks: the close ends it
   CHECK(reply.header("Transfer-Encoding").empty());
   CHECK_THAT(reply.body, Catch::StartsWith("data: {") && Catch::EndsWith("data: [DONE]\n\n"));
@@ -198,7 +233,8 @@ TEST_CASE("a slow header or body ends in 408, an idle connection just ends", "[n
 
 TEST_CASE("a client that leaves within a request costs nothing but the connection", "[net]") {
   Running running;
-  for (const auto& part : {std::string(), std::string("GET /hea"), completion().substr(0, 100), std::string("\r\n")}) {
+  for (const auto& part :
+       {std::string(), std::string("GET /hea"), completion().substr(0, 100), std::string("\r\n")}) {
     WireClient client(running.port());
     client.send(part);
     client.shut_down_sending();

@@ -19,7 +19,8 @@ namespace json = boost::json;
 TEST_CASE("unknown paths are 404 and wrong methods 405 with the right ones", "[net]") {
   Running running;
   WireClient client(running.port());
-  for (const char* path : {"/", "/v1", "/v1/chat", "/v1/models/", "/v1/chat/completions/", "/health/x", "/HEALTH"}) {
+  for (const char* path :
+       {"/", "/v1", "/v1/chat", "/v1/models/", "/v1/chat/completions/", "/health/x", "/HEALTH"}) {
     CAPTURE(path);
     const WireReply reply = client.ask(get(path));
     CHECK(reply.status == 404);
@@ -61,7 +62,8 @@ TEST_CASE("HEAD has the header of GET and no body; OPTIONS names the methods", "
   CHECK(options.header("Allow") == "POST, OPTIONS");
   CHECK(options.header("Access-Control-Allow-Methods") == "POST, OPTIONS");
   CHECK(client.ask("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").status == 204);
-  CHECK(client.ask("GET http://test/health HTTP/1.1\r\nHost: x\r\n\r\n").status == 200);  // absolute form
+  CHECK(client.ask("GET http://test/health HTTP/1.1\r\nHost: x\r\n\r\n").status ==
+        200);  // absolute form
 }
 
 TEST_CASE("with a key set, everything but /health asks for it", "[net]") {
@@ -71,9 +73,10 @@ TEST_CASE("with a key set, everything but /health asks for it", "[net]") {
   running.service.answer_at_once(support::whole_answer({"hello"}));
   WireClient client(running.port());
   CHECK(client.ask(get("/health")).status == 200);
-  for (const char* header : {"", "Authorization: secret\r\n", "Authorization: Bearer\r\n", "Authorization: Bearer secre\r\n",
-                             "Authorization: Bearer secrets\r\n", "Authorization: Bearer Secret\r\n",
-                             "Authorization: Basic secret\r\n"}) {
+  for (const char* header :
+       {"", "Authorization: secret\r\n", "Authorization: Bearer\r\n",
+        "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n",
+        "Authorization: Bearer Secret\r\n", "Authorization: Basic secret\r\n"}) {
     CAPTURE(header);
     for (const char* path : {"/v1/models", "/metrics", "/nowhere"}) {
       const WireReply reply = client.ask(get(path, header));
@@ -153,10 +156,12 @@ TEST_CASE("models and server facts are JSON that names the model", "[net]") {
 TEST_CASE("abort_request and flush_cache reach the engine", "[net]") {
   Running running;
   WireClient client(running.port());
-  CHECK_THAT(client.ask(post("/abort_request", R"({"rid":"cmpl-1"})")).body, Catch::Contains(R"("aborted":2)"));
+  CHECK_THAT(client.ask(post("/abort_request", R"({"rid":"cmpl-1"})")).body,
+             Catch::Contains(R"("aborted":2)"));
   CHECK(client.ask(post("/abort_request", R"({"abort_all":true})")).status == 200);
   CHECK(running.service.aborted_rids() == std::vector<std::string>{"cmpl-1", ""});
-  for (const char* body : {"", "[]", "{}", R"({"rid":""})", R"({"rid":7})", R"({"abort_all":"yes"})", "{"}) {
+  for (const char* body :
+       {"", "[]", "{}", R"({"rid":""})", R"({"rid":7})", R"({"abort_all":"yes"})", "{"}) {
     CAPTURE(body);
     CHECK(client.ask(post("/abort_request", body)).status == 400);
   }
@@ -203,13 +208,16 @@ TEST_CASE("metrics are Prometheus text", "[net]") {
   CHECK(reply.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8");
   const std::string label = R"({model_name="a\"b\\c")";
   const std::vector<std::string> lines_expected = {
-      "sluice:num_running_reqs" + label + "} 3\n", "sluice:prompt_tokens_total" + label + "} 12345678901\n",
-      "sluice:token_usage" + label + "} 0.75\n", "sluice:kv_used_tokens" + label + "} 1600\n",
+      "sluice:num_running_reqs" + label + "} 3\n",
+      "sluice:prompt_tokens_total" + label + "} 12345678901\n",
+      "sluice:token_usage" + label + "} 0.75\n",
+      "sluice:kv_used_tokens" + label + "} 1600\n",
       "sluice:time_to_first_token_seconds_bucket" + label + R"(,le="0.1"} 5)" + "\n",
       "sluice:time_to_first_token_seconds_bucket" + label + R"(,le="1"} 7)" + "\n",
       "sluice:time_to_first_token_seconds_bucket" + label + R"(,le="+Inf"} 8)" + "\n",
       "sluice:time_to_first_token_seconds_count" + label + "} 8\n",
-      "sluice:time_to_first_token_seconds_sum" + label + "} 4.5\n", "sluice:http_connections" + label + "} 1\n"};
+      "sluice:time_to_first_token_seconds_sum" + label + "} 4.5\n",
+      "sluice:http_connections" + label + "} 1\n"};
   for (const auto& line : lines_expected) {
     CHECK_THAT(reply.body, Catch::Contains(line));
   }

@@ -7,19 +7,20 @@
 
 #include "tests/net/http_fixture.hpp"
 
+using std::chrono::milliseconds;
 using support::completion;
 using support::get;
 using support::Running;
 using support::WireClient;
 using support::WireReply;
-using std::chrono::milliseconds;
 
 namespace {
 
 constexpr milliseconds kPatience{20'000};
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;  // its allocator keeps what is freed: resident memory says nothing
+constexpr bool kSanitized =
+    true;  // its allocator keeps what is freed: resident memory says nothing
 #else
 constexpr bool kSanitized = false;
 #endif
@@ -69,7 +70,8 @@ TEST_CASE("stopping lets running answers end, refuses new ones, and takes no new
   CHECK(waiting.at_end());  // that answer said Connection: close
 
   for (auto& event : support::whole_answer({"to the end"})) request.sink(event);
-  CHECK_THAT(streaming.read_to_end(), Catch::Contains("to the end") && Catch::EndsWith("[DONE]\n\n\r\n0\r\n\r\n"));
+  CHECK_THAT(streaming.read_to_end(),
+             Catch::Contains("to the end") && Catch::EndsWith("[DONE]\n\n\r\n0\r\n\r\n"));
   stopped.get();
   CHECK_THROWS(WireClient(running.port()));
   CHECK_FALSE(running.service.was_aborted(request.id));
@@ -77,7 +79,8 @@ TEST_CASE("stopping lets running answers end, refuses new ones, and takes no new
 
 TEST_CASE("answers that do not end in time are aborted and their clients told", "[net]") {
   Running running;
-  WireClient streaming(running.port()), whole(running.port()), idle(running.port()), partial(running.port());
+  WireClient streaming(running.port()), whole(running.port()), idle(running.port()),
+      partial(running.port());
   streaming.send(completion(true));
   const auto first = running.service.next();
   first.sink(actors::Accepted{{{1}}});
@@ -89,7 +92,8 @@ TEST_CASE("answers that do not end in time are aborted and their clients told", 
   running.server.stop(milliseconds(50));
   CHECK(running.service.was_aborted(first.id));
   CHECK(running.service.was_aborted(second.id));
-  CHECK_THAT(streaming.read_to_end(), Catch::Contains(R"(data: {"error":)") && Catch::Contains("shutting down"));
+  CHECK_THAT(streaming.read_to_end(),
+             Catch::Contains(R"(data: {"error":)") && Catch::Contains("shutting down"));
   CHECK(whole.read_reply().status == 503);
   CHECK(idle.at_end());
   CHECK(partial.at_end());
@@ -143,6 +147,7 @@ TEST_CASE("an idle kept-alive connection costs at most 64 KiB", "[net]") {
     if (i % 10 == 0) REQUIRE(clients.back()->ask(support::post("/tokenize", large)).status == 400);
   }
   const size_t each = (resident_bytes() - std::min(before, resident_bytes())) / kConnections;
-  WARN("an idle connection costs " << each << " bytes of resident memory, its test client included");
+  WARN("an idle connection costs " << each
+                                   << " bytes of resident memory, its test client included");
   CHECK(each <= 64 * 1024);
 }

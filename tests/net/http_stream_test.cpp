@@ -1,4 +1,5 @@
-// Generations over the wire: framing, errors before and after the status, and clients that leave or read too slowly.
+// Generations over the wire: framing, errors before and after the status, and clients that leave or
+// read too slowly.
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <thread>
@@ -25,7 +26,9 @@ actors::Delta text_delta(const std::string& text) {
   return delta;
 }
 
-actors::Failed failed(kernels::ErrorCode code, const std::string& message) { return {{code, message, ""}}; }
+actors::Failed failed(kernels::ErrorCode code, const std::string& message) {
+  return {{code, message, ""}};
+}
 
 // The text of all `data:` lines of a streamed completion; checks the framing on the way.
 std::string streamed_text(const std::string& body) {
@@ -40,7 +43,8 @@ std::string streamed_text(const std::string& body) {
     done = payload == "[DONE]";
     if (done) continue;
     const json::value chunk = json::parse(payload);
-    for (const auto& choice : chunk.at("choices").as_array()) text += choice.at("text").as_string().c_str();
+    for (const auto& choice : chunk.at("choices").as_array())
+      text += choice.at("text").as_string().c_str();
   }
   CHECK(done);
   return text;
@@ -63,12 +67,14 @@ TEST_CASE("a stream arrives piece by piece as server-sent events", "[net]") {
   std::string body;
   for (const char* piece : {"he", "ll", "o"}) {
     REQUIRE(request.sink(text_delta(piece)));
-    while (body.find(piece) == std::string::npos) body += client.read_chunk();  // each before the next exists
+    while (body.find(piece) == std::string::npos)
+      body += client.read_chunk();  // each before the next exists
     CHECK_THAT(body, Catch::EndsWith("\n\n"));
   }
   request.sink(actors::ChoiceDone{});
   request.sink(actors::Done{3, 0, 3});
-  for (std::string chunk = client.read_chunk(); !chunk.empty(); chunk = client.read_chunk()) body += chunk;
+  for (std::string chunk = client.read_chunk(); !chunk.empty(); chunk = client.read_chunk())
+    body += chunk;
   CHECK(streamed_text(body) == "hello");
   CHECK(client.ask(get("/health")).status == 200);  // the connection lives on
   CHECK_FALSE(running.service.was_aborted(request.id));
@@ -94,9 +100,10 @@ TEST_CASE("an error before the first token is a proper status, streamed or not",
     kernels::ErrorCode code;
     int status;
   };
-  for (const Case c : {Case{kernels::ErrorCode::kInvalid, 400}, Case{kernels::ErrorCode::kFull, 429},
-                       Case{kernels::ErrorCode::kTimeout, 408}, Case{kernels::ErrorCode::kUnavailable, 503},
-                       Case{kernels::ErrorCode::kInternal, 500}}) {
+  for (const Case c :
+       {Case{kernels::ErrorCode::kInvalid, 400}, Case{kernels::ErrorCode::kFull, 429},
+        Case{kernels::ErrorCode::kTimeout, 408}, Case{kernels::ErrorCode::kUnavailable, 503},
+        Case{kernels::ErrorCode::kInternal, 500}}) {
     CAPTURE(c.status);
     for (const bool stream : {false, true}) {
       client.send(completion(stream));
@@ -129,13 +136,15 @@ TEST_CASE("an error after the first token is the stream's last event", "[net]") 
   while (body.find("he") == std::string::npos) body += client.read_chunk();
   request.sink(failed(kernels::ErrorCode::kInternal, "the logits are not finite"));
   body.clear();
-  for (std::string chunk = client.read_chunk(); !chunk.empty(); chunk = client.read_chunk()) body += chunk;
+  for (std::string chunk = client.read_chunk(); !chunk.empty(); chunk = client.read_chunk())
+    body += chunk;
   CHECK_THAT(body, Catch::StartsWith(R"(data: {"error":{"message":"the logits are not finite")"));
   CHECK_THAT(body, Catch::EndsWith("data: [DONE]\n\n"));
   CHECK(client.at_end());
 }
 
-TEST_CASE("a client that leaves has its request aborted at once, whatever the phase and the way", "[net]") {
+TEST_CASE("a client that leaves has its request aborted at once, whatever the phase and the way",
+          "[net]") {
   Running running;
   enum class Phase { kQueued, kAccepted, kStreaming };
   for (const bool stream : {false, true}) {
@@ -149,7 +158,8 @@ TEST_CASE("a client that leaves has its request aborted at once, whatever the ph
         if (phase == Phase::kStreaming) REQUIRE(request.sink(text_delta("hello")));
         if (phase != Phase::kQueued && stream) client.read_head();
         reset ? client.reset() : client.close();
-        running.service.wait_aborted(request.id);  // no token had to be written for the server to notice
+        running.service.wait_aborted(
+            request.id);  // no token had to be written for the server to notice
         for (int i = 0; i < 2; ++i) request.sink(text_delta("late"));  // harmless
       }
     }
@@ -174,7 +184,8 @@ TEST_CASE("a sink is told when its client is gone", "[net]") {
   client.close();
   running.service.wait_aborted(request.id);
   bool taken = true;
-  for (int i = 0; taken && i < 100000; ++i) taken = request.sink(text_delta("late"));  // ends when the queue closes
+  for (int i = 0; taken && i < 100000; ++i)
+    taken = request.sink(text_delta("late"));  // ends when the queue closes
   CHECK_FALSE(taken);
 }
 
@@ -197,7 +208,8 @@ TEST_CASE("a client that reads too slowly overflows its queue and nobody else's"
   for (auto& event : support::whole_answer({"fine"})) REQUIRE(request.sink(event));
   CHECK(streamed_text(brisk.read_reply().body) == "fine");
 
-  const std::string rest = slow.read_to_end();  // reads on at last: is told, and the connection ends
+  const std::string rest =
+      slow.read_to_end();  // reads on at last: is told, and the connection ends
   CHECK_THAT(rest, Catch::Contains("reads too slowly"));
   running.service.wait_aborted(stuck.id);
 }
@@ -247,6 +259,7 @@ TEST_CASE("a traced request passes the hops of net/ in order", "[net]") {
   const auto request = running.service.next();
   for (auto& event : support::whole_answer({"a", "b"})) REQUIRE(request.sink(event));
   CHECK(streamed_text(client.read_reply().body) == "ab");
-  CHECK(runtime::Trace::global().hops(request.id) == std::vector<std::string>{"net.read_request", "net.parse", "net.push"});
+  CHECK(runtime::Trace::global().hops(request.id) ==
+        std::vector<std::string>{"net.read_request", "net.parse", "net.push"});
   runtime::Trace::global().disable();
 }

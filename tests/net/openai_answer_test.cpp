@@ -71,7 +71,8 @@ json::value join_chat(const std::vector<json::value>& chunks, size_t choices) {
         if (!message.contains("tool_calls")) message["tool_calls"] = json::array();
         auto& calls = message["tool_calls"].as_array();
         const size_t call = piece.at("index").to_number<size_t>();
-        if (call == calls.size()) calls.push_back(piece);  // names its id, type and function
+        if (call == calls.size())
+          calls.push_back(piece);  // names its id, type and function
         else
           calls.at(call).at("function").at("arguments").as_string() +=
               piece.at("function").at("arguments").as_string();

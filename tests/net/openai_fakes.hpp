@@ -43,6 +43,7 @@ class FakeService final : public actors::Service {
     if (with_tokenizer) tokenizer_ = byte_tokenizer();
   }
   actors::ServiceInfo info_;
+  actors::ServicePhase phase() const override { return {actors::ServicePhase::Kind::kReady, {}}; }
   bool ready() const override { return true; }
   actors::ServiceInfo info() const override { return info_; }
   kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest, actors::Sink) override {

@@ -46,8 +46,12 @@ struct RandomAnswer {
   void chat_pieces(actors::Delta& delta, uint32_t& calls) {
     for (uint32_t i = below(5); i > 0; --i) {
       switch (below(4)) {
-        case 0: delta.chat.push_back({runtime::ChatDelta::Kind::kReasoning, text(), 0, {}}); break;
-        case 1: delta.chat.push_back({runtime::ChatDelta::Kind::kContent, text(), 0, {}}); break;
+        case 0:
+          delta.chat.push_back({runtime::ChatDelta::Kind::kReasoning, text(), 0, {}});
+          break;
+        case 1:
+          delta.chat.push_back({runtime::ChatDelta::Kind::kContent, text(), 0, {}});
+          break;
         case 2:
           delta.chat.push_back({runtime::ChatDelta::Kind::kToolBegin, {}, calls++, "f\"" + text()});
           break;
@@ -89,8 +93,10 @@ struct RandomAnswer {
       actors::Delta delta;
       delta.choice = choice;
       tokens(delta, logprobs);
-      if (chat) chat_pieces(delta, calls[choice]);
-      else delta.text = text();
+      if (chat)
+        chat_pieces(delta, calls[choice]);
+      else
+        delta.text = text();
       if (prompt_logprobs && seen[choice]++ == 0)
         for (size_t i = 1; i < accepted.prompts[choice / n].size(); ++i)
           delta.prompt_logprobs.push_back(position(accepted.prompts[choice / n][i]));
