@@ -12,38 +12,43 @@ using runtime::RequestId;
 
 void FrontDesk::open(ServiceInfo info, std::shared_ptr<const runtime::Tokenizer> tokenizer) {
   const std::lock_guard lock(mutex_);
-  if (phase_ != Phase::kLoading) return;
+  if (phase_.kind != Phase::kStarting) return;
   info_ = std::move(info);
   tokenizer_ = std::move(tokenizer);
-  phase_ = Phase::kReady;
+  phase_.kind = Phase::kReady;
   changed_.notify_all();
 }
 
 void FrontDesk::close() {
   const std::lock_guard lock(mutex_);
-  if (phase_ != Phase::kFailed) phase_ = Phase::kClosed;
+  if (phase_.kind != Phase::kFailed) phase_.kind = Phase::kDraining;
   changed_.notify_all();
 }
 
-void FrontDesk::fail(const std::string& reason) {
+bool FrontDesk::fail(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (phase_ == Phase::kFailed) return;
-  phase_ = Phase::kFailed;
-  failure_ = reason;
+  if (phase_.kind == Phase::kFailed) return false;
+  phase_ = {Phase::kFailed, reason};
   changed_.notify_all();
+  return true;
 }
 
 void FrontDesk::wait_ready() const {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return phase_ != Phase::kLoading; });
-  if (phase_ == Phase::kFailed) throw std::runtime_error(failure_);
-  if (phase_ == Phase::kClosed)
+  changed_.wait(lock, [this] { return phase_.kind != Phase::kStarting; });
+  if (phase_.kind == Phase::kFailed) throw std::runtime_error(phase_.reason);
+  if (phase_.kind == Phase::kDraining)
     throw std::runtime_error("the server was shut down while it was loading");
+}
+
+ServicePhase FrontDesk::phase() const {
+  const std::lock_guard lock(mutex_);
+  return phase_;
 }
 
 bool FrontDesk::ready() const {
   const std::lock_guard lock(mutex_);
-  return phase_ == Phase::kReady;
+  return phase_.kind == Phase::kReady;
 }
 
 ServiceInfo FrontDesk::info() const {
@@ -56,41 +61,51 @@ std::shared_ptr<const runtime::Tokenizer> FrontDesk::tokenizer() const {
   return tokenizer_;
 }
 
-kernels::Result<RequestId> FrontDesk::admit(const std::string& rid) {
+kernels::Result<RequestId> FrontDesk::admit(const std::string& rid, uint64_t choices) {
   const std::lock_guard lock(mutex_);
-  switch (phase_) {
-    case Phase::kLoading:
+  switch (phase_.kind) {
+    case Phase::kStarting:
       return Error{ErrorCode::kUnavailable, "the model is still loading; try again soon", {}};
-    case Phase::kClosed:
+    case Phase::kDraining:
       return Error{ErrorCode::kUnavailable, "the server is shutting down", {}};
     case Phase::kFailed:
-      return Error{ErrorCode::kUnavailable, "the engine has failed: " + failure_, {}};
+      return Error{ErrorCode::kUnavailable, "the engine has failed: " + phase_.reason, {}};
     case Phase::kReady:
       break;
   }
-  if (open_.size() >= credits_) {
+  if (choices > credits_) {
+    return kernels::invalid("n: the request has " + std::to_string(choices) +
+                                " choices (prompts times n), this server holds at most " +
+                                std::to_string(credits_) + " (max_running_requests + max_queue)",
+                            "n");
+  }
+  if (choices > credits_ - taken_) {
     ++rejected_total_;
     return Error{ErrorCode::kFull,
-                 "the server is full: " + std::to_string(credits_) +
-                     " requests are running or queued; try again later",
+                 "the server is full: " + std::to_string(taken_) + " of " +
+                     std::to_string(credits_) + " choices are running or queued, " +
+                     std::to_string(choices) + " more do not fit; try again later",
                  {}};
   }
+  taken_ += choices;
   const RequestId id{++last_id_};
-  open_.emplace(id, Entry{rid, false});
+  open_.emplace(id, Entry{rid, choices, false});
   return id;
 }
 
 void FrontDesk::release(RequestId request) {
   const std::lock_guard lock(mutex_);
-  if (open_.erase(request) > 0) changed_.notify_all();
+  const auto found = open_.find(request);
+  if (found == open_.end()) return;
+  taken_ -= found->second.choices;
+  open_.erase(found);
+  changed_.notify_all();
 }
 
 bool FrontDesk::cancel(RequestId request) {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(request);
-  if (found == open_.end()) return false;
-  found->second.cancelled = true;
-  return true;
+  return found != open_.end() && !std::exchange(found->second.cancelled, true);
 }
 
 bool FrontDesk::cancelled(RequestId request) const {

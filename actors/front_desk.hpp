@@ -15,24 +15,24 @@
 
 namespace actors {
 
-// Invariant: open requests <= credits. A request is open from admit() to release(), which happens
-// once. Thread-safe.
+// Invariant: the choices of all open requests <= credits. A request is open from admit() to
+// release(), which happens once. Thread-safe.
 class FrontDesk {
  public:
-  explicit FrontDesk(uint32_t credits) : credits_(credits) {}
+  explicit FrontDesk(uint64_t credits) : credits_(credits) {}
 
-  // Life of the service: loading -> ready -> closed, or failed from any of them.
   void open(ServiceInfo info, std::shared_ptr<const runtime::Tokenizer> tokenizer);
   void close();
-  void fail(const std::string& reason);  // the first reason stays
+  bool fail(const std::string& reason);  // false: it had failed before, and that reason stays
   void wait_ready() const;  // throws std::runtime_error with the reason it never will be
+  ServicePhase phase() const;
   bool ready() const;
   ServiceInfo info() const;
   std::shared_ptr<const runtime::Tokenizer> tokenizer() const;
 
-  kernels::Result<runtime::RequestId> admit(const std::string& rid);
+  kernels::Result<runtime::RequestId> admit(const std::string& rid, uint64_t choices);
   void release(runtime::RequestId request);
-  bool cancel(runtime::RequestId request);  // false: not open
+  bool cancel(runtime::RequestId request);  // false: not open, or cancelled before
   bool cancelled(runtime::RequestId request) const;
   std::vector<runtime::RequestId> matching(const std::string& rid) const;  // "" = all
 
@@ -41,23 +41,24 @@ class FrontDesk {
   bool wait_empty(std::chrono::milliseconds timeout) const;
 
  private:
-  enum class Phase { kLoading, kReady, kClosed, kFailed };
+  using Phase = ServicePhase::Kind;
   struct Entry {
     std::string rid;
+    uint64_t choices = 0;  // credits it holds
     bool cancelled = false;
   };
   struct IdHash {
     size_t operator()(runtime::RequestId id) const { return std::hash<uint64_t>{}(id.value); }
   };
 
-  const uint32_t credits_;
+  const uint64_t credits_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  Phase phase_ = Phase::kLoading;
-  std::string failure_;
+  ServicePhase phase_;
   ServiceInfo info_;
   std::shared_ptr<const runtime::Tokenizer> tokenizer_;
   std::unordered_map<runtime::RequestId, Entry, IdHash> open_;
+  uint64_t taken_ = 0;  // credits
   uint64_t last_id_ = 0, rejected_total_ = 0;
 };
 

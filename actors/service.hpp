@@ -53,6 +53,13 @@ using SinkEvent = std::variant<Accepted, Failed, Delta, ChoiceDone, Done>;
 // is gone or its bounded queue is full: the request is aborted.
 using Sink = std::function<bool(SinkEvent)>;
 
+// Where the service is in its life: starting -> ready -> draining, or failed from any of them.
+struct ServicePhase {
+  enum class Kind { kStarting, kReady, kDraining, kFailed };
+  Kind kind = Kind::kStarting;
+  std::string reason;  // kFailed: what was lost and why
+};
+
 struct ServiceInfo {       // static facts for /get_server_info and /v1/models
   std::string model_name;  // last part of the weights path
   std::string model_path;
@@ -74,7 +81,7 @@ struct Histogram {
 struct ServiceMetrics {
   runtime::SchedulerStats scheduler;
   memory::PoolCounts pools;
-  uint64_t rejected_total = 0;  // 429
+  uint64_t rejected_total = 0;  // requests answered kFull (429)
   double gen_throughput = 0;    // tokens/s over the last seconds
   Histogram ttft_seconds, itl_seconds, e2e_seconds, queue_seconds;
   uint64_t worker_busy_ns = 0, worker_idle_ns = 0;
@@ -85,10 +92,11 @@ struct ServiceMetrics {
 class Service {
  public:
   virtual ~Service() = default;
-  virtual bool ready() const = 0;
+  virtual ServicePhase phase() const = 0;
+  virtual bool ready() const = 0;  // phase() is kReady
   virtual ServiceInfo info() const = 0;
-  // Takes a credit or fails at once with kFull (429) or kUnavailable (503). The sink gets
-  // everything else.
+  // Takes a credit per choice, or fails at once: kFull (429), kUnavailable (503), or kInvalid for
+  // more choices than there are credits. The sink gets everything else.
   virtual kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request,
                                                      Sink sink) = 0;
   virtual void abort(runtime::RequestId request) = 0;         // idempotent

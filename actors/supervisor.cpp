@@ -1,7 +1,6 @@
 #include "actors/supervisor.hpp"
 
 #include <caf/all.hpp>
-#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -53,16 +52,17 @@ std::string name_of(const SupervisorState& state, const caf::actor_addr& source)
 
 void lose(Self self, const caf::down_msg& down) {
   SupervisorState& state = self->state;
-  const bool serving = state.start.desk->ready();
+  FrontDesk& desk = *state.start.desk;
+  const bool starting = desk.phase().kind == ServicePhase::Kind::kStarting;
   const std::string text = reason_text(down.reason);
   const std::string name = name_of(state, down.source);
-  state.start.desk->fail(serving ? "the " + name + " was lost: " + text : text);
-  if (!serving) return;  // a model that does not load is reported by wait_ready()
-  std::fprintf(stderr, "the %s was lost, the engine cannot go on: %s\n", name.c_str(),
-               text.c_str());
+  const std::string reason = starting ? text : "the " + name + " was lost: " + text;
+  if (!desk.fail(reason)) return;  // one loss brings others
+  if (starting) return;            // a model that does not load is reported by wait_ready()
   self->send(
       state.start.gateway,
       Boxed(EngineLost{{kernels::ErrorCode::kInternal, "the engine has failed: " + text, {}}}));
+  if (state.start.on_failure) state.start.on_failure(reason);
 }
 
 void shut_down(Self self, caf::exit_msg& exit) {

@@ -3,6 +3,9 @@
 // more.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "actors/front_desk.hpp"
 #include "actors/messages.hpp"
 #include "actors/spawning.hpp"
@@ -14,7 +17,8 @@ struct SupervisorStart {
   ModelFactory factory;
   SpawnPolicy spawning;
   GatewayActor gateway;
-  FrontDesk* desk = nullptr;          // these outlive all actors
+  std::function<void(const std::string& reason)> on_failure;  // may be empty
+  FrontDesk* desk = nullptr;                                  // these outlive all actors
   SessionContext* context = nullptr;  // its tokenizer is set here, before the first session
 };
 

@@ -24,7 +24,7 @@ const Error kShutdown{ErrorCode::kUnavailable, "the server is shutting down", {}
 
 System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
     : options(std::move(settings)),
-      desk(config.max_running_requests + config.max_queue),
+      desk(uint64_t{config.max_running_requests} + config.max_queue),
       telemetry(options.clock),
       context{nullptr, options.clock, &telemetry, &cancellations} {
   // Sharing: with stealing a message waits in its sender's own queue until that one yields.
@@ -40,6 +40,7 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
   start.factory = options.factory ? options.factory : model_factory(config);
   start.spawning.own_threads = !options.own_thread_only;
   start.gateway = gateway;
+  start.on_failure = options.on_failure;
   start.desk = &desk;
   start.context = &context;
   supervisor = actors->spawn(actors::supervisor, std::move(start));
@@ -97,6 +98,7 @@ bool System::drain(milliseconds timeout) {
   return false;
 }
 
+ServicePhase System::phase() const { return impl_->desk.phase(); }
 bool System::ready() const { return impl_->desk.ready(); }
 ServiceInfo System::info() const { return impl_->desk.info(); }
 std::shared_ptr<const runtime::Tokenizer> System::tokenizer() const {
@@ -104,7 +106,7 @@ std::shared_ptr<const runtime::Tokenizer> System::tokenizer() const {
 }
 
 kernels::Result<runtime::RequestId> System::submit(runtime::GenerateRequest request, Sink sink) {
-  const auto id = impl_->desk.admit(request.rid);
+  const auto id = impl_->desk.admit(request.rid, uint64_t{request.prompts.size()} * request.n);
   if (!id) return id.error();
   runtime::trace_hop(*id, "gateway.submit");
   Arrival arrival{*id, impl_->options.clock(), std::move(request), std::move(sink)};

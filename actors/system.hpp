@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,9 @@ struct SystemOptions {
   bool own_thread_only =
       false;  // tests: no threads at all, CAF's testing scheduler runs every actor
   Clock clock = steady_now_ns;
+  // Called once, from an actor's thread, when the running engine is lost; the reason is also
+  // phase().reason. A model that does not load is told by wait_ready() instead.
+  std::function<void(const std::string& reason)> on_failure;
   ModelFactory factory;  // empty: what `device` and `model` of the configuration say
 };
 
@@ -39,6 +43,7 @@ class System final : public Service {
   // nothing had to be aborted.
   bool drain(std::chrono::milliseconds timeout);
 
+  ServicePhase phase() const override;
   bool ready() const override;
   ServiceInfo info() const override;
   kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request, Sink sink) override;

@@ -1,24 +1,32 @@
-// sluice-serve: flags and TOML into settings, then the engine, then HTTP, until a signal asks for the end.
+// sluice-serve: flags and TOML into settings, then the engine, then HTTP, until a signal asks for
+// the end.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <thread>
-
-#include <CLI/CLI.hpp>
+#include <utility>
 
 #include "actors/system.hpp"
 #include "net/server.hpp"
 
 namespace {
 
-constexpr std::chrono::milliseconds kDrainTime{8000};  // SIGTERM to exit in 10 s, with room for the shutdown itself
+constexpr std::chrono::milliseconds kDrainTime{
+    8000};  // SIGTERM to exit in 10 s, with room for the shutdown itself
 
 void add_http_flags(CLI::App& app, net::ServerConfig& http) {
   const std::string group = "HTTP";
   app.add_option("--host", http.host, "Address to listen on")->capture_default_str()->group(group);
-  app.add_option("--port", http.port, "TCP port; 0 = any free one")->capture_default_str()->group(group);
-  app.add_option("--api-key", http.api_key, "Key clients must send as a bearer token")->group(group);
+  app.add_option("--port", http.port, "TCP port; 0 = any free one")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--api-key", http.api_key, "Key clients must send as a bearer token")
+      ->group(group);
 }
 
 void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
@@ -33,10 +41,13 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
       ->group(model);
 
   const std::string compute = "Compute";
-  app.add_option("--device", engine.device, "cpu, cuda[:N], or null (no arithmetic: measures the rest)")
+  app.add_option("--device", engine.device,
+                 "cpu, cuda[:N], or null (no arithmetic: measures the rest)")
       ->capture_default_str()
       ->group(compute);
-  app.add_option("--threads", engine.threads, "Worker threads; 0 = all cores")->capture_default_str()->group(compute);
+  app.add_option("--threads", engine.threads, "Worker threads; 0 = all cores")
+      ->capture_default_str()
+      ->group(compute);
 
   const std::string memory = "Memory";
   app.add_option("--memory-gb", engine.memory_gb, "GiB for recurrent states and KV pages together")
@@ -60,19 +71,22 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
                  "Prompt and output tokens of one sequence; 0 = what model and memory allow")
       ->capture_default_str()
       ->group(scheduling);
-  app.add_option("--max-running-requests", engine.max_running_requests, "Sequences that hold a state slot")
+  app.add_option("--max-running-requests", engine.max_running_requests,
+                 "Choices (prompts times n) that run at once, each in a state slot")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(scheduling);
   app.add_option("--chunk-tokens", engine.chunk_tokens, "Token rows of one step, at least 64")
       ->capture_default_str()
       ->group(scheduling);
-  app.add_option("--max-queue", engine.max_queue, "Requests that may wait; more are answered 429")
+  app.add_option("--max-queue", engine.max_queue,
+                 "Choices that may wait beyond those; a request that does not fit is answered 429")
       ->capture_default_str()
       ->group(scheduling);
 }
 
-// The signals that end the server are taken by the main thread alone, so they are blocked before any other thread exists.
+// The signals that end the server are taken by the main thread alone, so they are blocked before
+// any other thread exists.
 sigset_t block_end_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -82,35 +96,49 @@ sigset_t block_end_signals() {
   return signals;
 }
 
-void print_ready(const net::Server& server, const net::ServerConfig& http, const runtime::EngineConfig& engine) {
+void print_ready(const net::Server& server, const net::ServerConfig& http,
+                 const runtime::EngineConfig& engine) {
   const std::string url = "http://" + http.host + ":" + std::to_string(server.port());
   std::printf(
       "sluice-serve is ready: %s on %s\n"
       "Try:\n"
       "  curl -N %s/v1/chat/completions -H 'Content-Type: application/json' \\\n"
-      "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}], \"stream\": true, \"max_tokens\": 64}'\n",
+      "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}], \"stream\": true, "
+      "\"max_tokens\": 64}'\n",
       engine.model.c_str(), url.c_str(), url.c_str());
   std::fflush(stdout);
 }
 
-int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine, const sigset_t& signals) {
-  const auto system = actors::System::start(engine);
+int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
+          const sigset_t& signals) {
+  std::atomic<bool> lost{false};
+  actors::SystemOptions options;
+  options.on_failure = [&lost](const std::string& reason) {
+    std::fprintf(stderr, "sluice-serve: the engine cannot go on: %s\n", reason.c_str());
+    lost = true;
+    kill(getpid(), SIGTERM);  // wakes the main thread
+  };
+  const auto system = actors::System::start(engine, std::move(options));
   net::Server server(http, *system);
   server.run_in_background();  // /health answers 503 while the weights load
   system->wait_ready();
   print_ready(server, http, engine);
   int received = 0;
   sigwait(&signals, &received);
-  std::fprintf(stderr, "sluice-serve: %s, finishing what runs\n", received == SIGTERM ? "SIGTERM" : "SIGINT");
+  if (!lost) {
+    std::fprintf(stderr, "sluice-serve: %s, finishing what runs\n",
+                 received == SIGTERM ? "SIGTERM" : "SIGINT");
+  }
   server.stop(kDrainTime);
   system->drain(std::chrono::milliseconds(500));
-  return 0;
+  return lost ? 1 : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Sluice: an OpenAI-compatible server for Kimi-K3-class hybrid models", "sluice-serve");
+  CLI::App app("Sluice: an OpenAI-compatible server for Kimi-K3-class hybrid models",
+               "sluice-serve");
   net::ServerConfig http;
   runtime::EngineConfig engine;
   app.set_config("--config", "", "TOML file of settings; flags win");

@@ -1,5 +1,5 @@
-// Every setting of the engine below HTTP, its default and its unit. apps/ fills it from flags and TOML; flag names are these
-// names with dashes.
+// Every setting of the engine below HTTP, its default and its unit. apps/ fills it from flags and
+// TOML; flag names are these names with dashes.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,19 @@
 namespace runtime {
 
 struct EngineConfig {
-  std::string model;                // weights directory (Hugging Face layout)
-  std::string device = "cpu";       // cpu | cuda[:N] | null (no arithmetic, for measurements)
-  uint32_t threads = 0;             // worker threads; 0 = all cores
-  double memory_gb = 2.0;           // arena for states and KV pages, GiB; mapped untouched
-  double state_share = 0.5;         // part of the arena for states (split pools)
-  std::string kv_dtype = "f32";     // f32 | bf16 (lossy)
-  uint32_t page_tokens = 64;        // power of two
-  uint32_t context_length = 0;      // prompt + output of one sequence; 0 = the model's maximum, or what the page pool holds
-  uint32_t max_running_requests = 64;   // sequences with a working slot
-  uint32_t chunk_tokens = 512;      // token rows of one step; at least 64
-  uint32_t max_queue = 256;         // requests waiting beyond those running; more get 429
+  std::string model;             // weights directory (Hugging Face layout)
+  std::string device = "cpu";    // cpu | cuda[:N] | null (no arithmetic, for measurements)
+  uint32_t threads = 0;          // worker threads; 0 = all cores
+  double memory_gb = 2.0;        // arena for states and KV pages, GiB; mapped untouched
+  double state_share = 0.5;      // part of the arena for states (split pools)
+  std::string kv_dtype = "f32";  // f32 | bf16 (lossy)
+  uint32_t page_tokens = 64;     // power of two
+  uint32_t context_length =
+      0;  // prompt + output of one sequence; 0 = the model's maximum, or what the page pool holds
+  uint32_t max_running_requests = 64;  // choices (sequences) that hold a state slot
+  uint32_t chunk_tokens = 512;         // token rows of one step; at least 64
+  uint32_t max_queue = 256;  // choices waiting beyond those; a request of prompts * n choices that
+                             // finds no room for all gets 429
   std::string default_reasoning_effort = "max";  // low | medium | high | max
 };
 

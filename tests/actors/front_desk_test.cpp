@@ -1,8 +1,9 @@
 #include "actors/front_desk.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
+#include <map>
 #include <random>
-#include <set>
 
 #include "actors/telemetry.hpp"
 
@@ -11,30 +12,50 @@ using kernels::ErrorCode;
 
 TEST_CASE("The desk refuses before it is open, when full, and after it closed", "[actors]") {
   FrontDesk desk(2);
-  CHECK(desk.admit("a").error().code == ErrorCode::kUnavailable);
+  CHECK(desk.admit("a", 1).error().code == ErrorCode::kUnavailable);
   desk.open({}, nullptr);
-  const auto first = desk.admit("a");
-  const auto second = desk.admit("b");
+  const auto first = desk.admit("a", 1);
+  const auto second = desk.admit("b", 1);
   REQUIRE(first.has_value());
   REQUIRE(second.has_value());
-  CHECK(desk.admit("c").error().code == ErrorCode::kFull);
+  CHECK(desk.admit("c", 1).error().code == ErrorCode::kFull);
   CHECK(desk.rejected_total() == 1);
   desk.release(*first);
   desk.release(*first);  // idempotent
-  REQUIRE(desk.admit("c").has_value());
+  REQUIRE(desk.admit("c", 1).has_value());
   CHECK(desk.open_count() == 2);
   desk.close();
   desk.release(*second);
-  CHECK(desk.admit("d").error().code == ErrorCode::kUnavailable);
+  CHECK(desk.admit("d", 1).error().code == ErrorCode::kUnavailable);
 }
 
 TEST_CASE("A desk that failed says why, and keeps the first reason", "[actors]") {
   FrontDesk desk(1);
-  desk.fail("model.safetensors is missing");
-  desk.fail("something later");
+  CHECK(desk.fail("model.safetensors is missing"));
+  CHECK_FALSE(desk.fail("something later"));
+  CHECK(desk.phase().kind == actors::ServicePhase::Kind::kFailed);
+  CHECK(desk.phase().reason == "model.safetensors is missing");
   CHECK_THROWS_WITH(desk.wait_ready(), "model.safetensors is missing");
   CHECK_FALSE(desk.ready());
-  CHECK(desk.admit("a").error().message.find("model.safetensors") != std::string::npos);
+  CHECK(desk.admit("a", 1).error().message.find("model.safetensors") != std::string::npos);
+}
+
+TEST_CASE("A request takes a credit per choice, and one that could never fit is invalid",
+          "[actors]") {
+  FrontDesk desk(4);
+  desk.open({}, nullptr);
+  const auto first = desk.admit("a", 3);
+  REQUIRE(first.has_value());
+  CHECK(desk.admit("b", 2).error().code == ErrorCode::kFull);
+  CHECK(desk.admit("b", 1).has_value());
+  const auto huge = desk.admit("c", std::numeric_limits<uint64_t>::max());
+  CHECK(huge.error().code == ErrorCode::kInvalid);
+  CHECK(desk.admit("c", 5).error().message ==
+        "n: the request has 5 choices (prompts times n), this server holds at most 4 "
+        "(max_running_requests + max_queue)");
+  CHECK(desk.rejected_total() == 1);
+  desk.release(*first);
+  CHECK(desk.admit("b", 3).has_value());
 }
 
 TEST_CASE("The desk agrees with a set of open requests for any history", "[actors][property]") {
@@ -43,19 +64,25 @@ TEST_CASE("The desk agrees with a set of open requests for any history", "[actor
   std::mt19937 rng(seed);
   FrontDesk desk(5);
   desk.open({}, nullptr);
-  std::set<runtime::RequestId> open;
+  std::map<runtime::RequestId, uint64_t> open;  // and its choices
+  uint64_t taken = 0;
   for (int step = 0; step < 200; ++step) {
     if (rng() % 2 == 0) {
-      const auto id = desk.admit(rng() % 2 == 0 ? "even" : "odd");
-      REQUIRE(id.has_value() == (open.size() < 5));
-      if (id) REQUIRE(open.insert(*id).second);
+      const uint64_t choices = 1 + rng() % 3;
+      const auto id = desk.admit(rng() % 2 == 0 ? "even" : "odd", choices);
+      REQUIRE(id.has_value() == (taken + choices <= 5));
+      if (!id) continue;
+      REQUIRE(open.emplace(*id, choices).second);
+      taken += choices;
     } else if (!open.empty()) {
-      const auto id = *open.begin();
+      const auto [id, choices] = *open.begin();
       REQUIRE(desk.cancel(id));
+      REQUIRE_FALSE(desk.cancel(id));  // once is enough
       REQUIRE(desk.cancelled(id));
       desk.release(id);
       REQUIRE_FALSE(desk.cancel(id));
-      open.erase(id);
+      open.erase(open.begin());
+      taken -= choices;
     }
     REQUIRE(desk.open_count() == open.size());
     REQUIRE(desk.matching("").size() == open.size());

@@ -32,7 +32,7 @@ runtime::EngineConfig small_pool() {
   config.memory_gb = 2200.0 / (1024.0 * 1024.0 * 1024.0);
   config.page_tokens = 4;
   config.max_running_requests = 5;
-  config.max_queue = 20;
+  config.max_queue = 40;  // 20 requests of up to two choices
   return config;
 }
 

@@ -147,6 +147,8 @@ TEST_CASE("A worker that breaks fails every request and the service", "[actors]"
   CHECK(failed > 0);
   CHECK(lab.open() == 0);
   CHECK_FALSE(lab->ready());
+  CHECK(lab->phase().kind == ServicePhase::Kind::kFailed);
+  CHECK(lab.losses() == std::vector<std::string>{lab->phase().reason});
   const auto refused = lab->submit(ask("late"), Recorder{}.sink());
   CHECK(refused.error().code == ErrorCode::kUnavailable);
   CHECK(refused.error().message.find("the worker was lost: a step failed: std::bad_alloc") !=
@@ -157,7 +159,10 @@ TEST_CASE("A model that does not load is reported by wait_ready", "[actors]") {
   SystemLab lab(lab_config(), [](kernels::Ops&, const runtime::ModelOptions&) -> LoadedModel {
     throw std::runtime_error("model.safetensors: truncated");
   });
+  CHECK(lab->phase().kind == ServicePhase::Kind::kStarting);
   CHECK_THROWS_WITH(lab->wait_ready(), "model.safetensors: truncated");
+  CHECK(lab->phase().reason == "model.safetensors: truncated");
+  CHECK(lab.losses().empty());
   CHECK_FALSE(lab->ready());
 }
 
@@ -167,6 +172,7 @@ TEST_CASE("Draining finishes what runs or aborts it, and refuses the rest", "[ac
   const Recorder recorder;
   REQUIRE(lab->submit(ask("a"), recorder.sink()).has_value());
   CHECK(lab->drain(milliseconds(100)));
+  CHECK(lab->phase().kind == ServicePhase::Kind::kDraining);
   CHECK(recorder.text() == "bcdefghijklmnopqrstuvwxyz");
   CHECK(lab->submit(ask("late"), Recorder{}.sink()).error().code == ErrorCode::kUnavailable);
   check_baseline(lab);

@@ -36,6 +36,7 @@ class SystemLab {
     options.own_thread_only = true;
     options.clock = [now = now_ns_] { return *now; };
     options.factory = std::move(factory);
+    options.on_failure = [this](const std::string& reason) { losses_.push_back(reason); };
     system_ = System::start(config, std::move(options));
   }
 
@@ -59,6 +60,7 @@ class SystemLab {
     *now_ns_ += static_cast<uint64_t>(time.count()) * 1'000'000;
     system_->impl_->lab()->advance_time(time);
   }
+  const std::vector<std::string>& losses() const { return losses_; }  // told by on_failure
   uint32_t open() const { return system_->impl_->desk.open_count(); }
   std::mt19937& rng() { return rng_; }
 
@@ -72,6 +74,7 @@ class SystemLab {
  private:
   std::shared_ptr<uint64_t> now_ns_ = std::make_shared<uint64_t>(1'000'000'000);
   std::mt19937 rng_;
+  std::vector<std::string> losses_;
   std::unique_ptr<System> system_;
 };
 

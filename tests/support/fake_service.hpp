@@ -1,4 +1,5 @@
-// An engine for tests of net/: it answers what the test says, when the test says it, and remembers what it was asked.
+// An engine for tests of net/: it answers what the test says, when the test says it, and remembers
+// what it was asked.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,8 @@
 namespace support {
 
 // The events of a whole answer with one choice.
-inline std::vector<actors::SinkEvent> whole_answer(const std::vector<std::string>& pieces, bool chat = false) {
+inline std::vector<actors::SinkEvent> whole_answer(const std::vector<std::string>& pieces,
+                                                   bool chat = false) {
   std::vector<actors::SinkEvent> events;
   events.emplace_back(actors::Accepted{{{1, 2, 3}}});
   for (const auto& piece : pieces) {
@@ -94,9 +96,14 @@ class FakeService final : public actors::Service {
   }
 
   // ---- actors::Service ----
+  actors::ServicePhase phase() const override {
+    using Kind = actors::ServicePhase::Kind;
+    return {is_ready ? Kind::kReady : Kind::kStarting, {}};
+  }
   bool ready() const override { return is_ready; }
   actors::ServiceInfo info() const override { return facts; }
-  kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request, actors::Sink sink) override {
+  kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request,
+                                             actors::Sink sink) override {
     std::vector<actors::SinkEvent> events;
     runtime::RequestId id;
     {
