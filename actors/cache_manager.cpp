@@ -12,8 +12,11 @@ CacheAnswers answer(memory::CacheCore& core, Telemetry& telemetry, const CacheRe
   CacheAnswers answers{batch.rank_group, {}};
   answers.answers.reserve(batch.requests.size());
   for (const auto& request : batch.requests) {
-    answers.answers.push_back(
-        std::visit([&](const auto& value) { return core.handle(value); }, request));
+    if (const auto* reserve = std::get_if<memory::Reserve>(&request)) {
+      answers.answers.push_back(core.handle(*reserve));
+    } else {
+      core.handle(std::get<memory::Release>(request));
+    }
   }
   telemetry.publish(core.counts());
 #ifndef NDEBUG

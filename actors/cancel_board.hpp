@@ -1,5 +1,6 @@
 // Requests whose client is gone, seen by the scheduler before it builds its next plan. The abort
-// also travels by message; the board only makes it early: a plan built after post() returned never
+// also travels by message; the board only makes it early: it is read after the event and just
+// before the plans that the event leads to are built, so none that is begun after post() returned
 // names the request. Thread-safe.
 #pragma once
 

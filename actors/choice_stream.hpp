@@ -38,7 +38,6 @@ class ChoiceStream {
 
   // `finished`: what the scheduler says of the sequence; absent when a stop string ended it first.
   ChoiceDone summary(const runtime::SequenceFinished* finished) const;
-  uint32_t output_tokens() const { return output_tokens_; }
 
  private:
   using Kind = runtime::ChatDelta::Kind;

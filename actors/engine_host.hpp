@@ -1,13 +1,13 @@
-// What the worker's thread owns: device, operations, weights, model, engine. Born and destroyed on
+// What the worker's thread owns: device, operations, model, engine. Born and destroyed on
 // that thread.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "actors/model_loading.hpp"
 #include "actors/service.hpp"
 #include "actors/text_encoder.hpp"
 #include "kernels/device.hpp"
@@ -15,25 +15,8 @@
 #include "memory/pool.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/engine_config.hpp"
-#include "runtime/model.hpp"
 
 namespace actors {
-
-struct LoadedModel {
-  std::shared_ptr<const void> weights;  // what the model points into; outlives it
-  std::unique_ptr<runtime::Model> model;
-  std::shared_ptr<const runtime::Tokenizer> tokenizer;
-  uint32_t max_positions = 0;  // 0: no limit of its own
-  std::vector<runtime::TokenId> end_ids;
-};
-// Throws std::runtime_error naming the file, tensor or key that is wrong.
-using ModelFactory =
-    std::function<LoadedModel(kernels::Ops& ops, const runtime::ModelOptions& options)>;
-
-ModelFactory model_factory(const runtime::EngineConfig& config);
-
-// Throws std::invalid_argument naming the setting, for all that can be known without the model.
-void check_config(const runtime::EngineConfig& config);
 
 // What the other actors are built from once the model is known.
 struct EngineFacts {
@@ -61,7 +44,6 @@ class EngineHost {
  private:
   std::unique_ptr<kernels::Device> device_;
   std::unique_ptr<kernels::Ops> ops_;
-  std::shared_ptr<const void> weights_;
   std::unique_ptr<runtime::Engine> engine_;  // destroyed before what it uses
   EngineFacts facts_;
 };

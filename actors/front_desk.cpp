@@ -114,6 +114,12 @@ bool FrontDesk::cancelled(RequestId request) const {
   return found != open_.end() && found->second.cancelled;
 }
 
+bool FrontDesk::wanted(RequestId request) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(request);
+  return found != open_.end() && !found->second.cancelled;
+}
+
 std::vector<RequestId> FrontDesk::matching(const std::string& rid) const {
   std::vector<RequestId> found;
   const std::lock_guard lock(mutex_);

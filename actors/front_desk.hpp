@@ -34,6 +34,7 @@ class FrontDesk {
   void release(runtime::RequestId request);
   bool cancel(runtime::RequestId request);  // false: not open, or cancelled before
   bool cancelled(runtime::RequestId request) const;
+  bool wanted(runtime::RequestId request) const;                           // open and not cancelled
   std::vector<runtime::RequestId> matching(const std::string& rid) const;  // "" = all
 
   uint32_t open_count() const;

@@ -6,6 +6,7 @@
 
 #include "actors/session.hpp"
 #include "actors/spawning.hpp"
+#include "runtime/trace.hpp"
 
 namespace actors {
 namespace {
@@ -14,14 +15,16 @@ using Self = GatewayActor::stateful_pointer<GatewayState>;
 using kernels::Error;
 using kernels::ErrorCode;
 
-void open_session(Self self, FrontDesk& desk, const SessionContext* context,
-                  Boxed<Arrival> arrival) {
+// Opens the session that the rest of the request's life belongs to.
+void submit(Self self, FrontDesk& desk, const SessionContext* context, Boxed<Arrival> arrival) {
   GatewayState& state = self->state;
   const runtime::RequestId id = arrival.peek().id;
+  runtime::trace_hop(id, "gateway.submit");
   const SessionActor handle = self->spawn<caf::monitored>(session, *state.wiring, context);
   state.sessions.emplace(id.value, handle);
   state.request_of.emplace(handle.id(), id.value);
   self->send(handle, std::move(arrival));
+  if (state.lost) self->send(handle, Boxed(EngineLost(*state.lost)));
   // An abort may have overtaken the arrival: the desk remembers it.
   if (desk.cancelled(id)) {
     self->send(handle,
@@ -34,8 +37,9 @@ void end_session(Self self, EndRequest end) {
   if (found != self->state.sessions.end()) self->send(found->second, Boxed(std::move(end)));
 }
 
-void lose_engine(Self self, const EngineLost& lost) {
+void lose_engine(Self self, EngineLost lost) {
   for (const auto& [id, handle] : self->state.sessions) self->send(handle, Boxed(EngineLost(lost)));
+  self->state.lost = std::move(lost);
 }
 
 // The one place where a request's credit is given back.
@@ -69,7 +73,7 @@ GatewayActor::behavior_type gateway(Self self, FrontDesk* desk, const SessionCon
   self->state.desk = desk;
   self->set_down_handler([=](caf::down_msg& down) { session_ended(self, *desk, down); });
   return {
-      [=](Boxed<Arrival>& arrival) { open_session(self, *desk, context, std::move(arrival)); },
+      [=](Boxed<Arrival>& arrival) { submit(self, *desk, context, std::move(arrival)); },
       [=](Boxed<EndRequest>& end) { end_session(self, end.take()); },
       [=](Boxed<EngineLost>& lost) { lose_engine(self, lost.take()); },
       [=](Boxed<GatewayWiring>& wiring) { self->state.wiring = wiring.take(); },

@@ -19,6 +19,7 @@ struct GatewayState {
   static inline const char* name = "gateway";
   FrontDesk* desk = nullptr;
   std::optional<GatewayWiring> wiring;
+  std::optional<EngineLost> lost;  // arrivals that were under way then end with it
   std::unordered_map<uint64_t, SessionActor> sessions;     // by request
   std::unordered_map<caf::actor_id, uint64_t> request_of;  // by session
 };

@@ -41,7 +41,7 @@ struct EngineLost {  // supervisor -> gateway -> every session
 using SessionActor =
     caf::typed_actor<caf::reacts_to<Boxed<Arrival>>, caf::reacts_to<Boxed<EncodeOutcome>>,
                      caf::reacts_to<Boxed<SessionBatch>>, caf::reacts_to<Boxed<EndRequest>>,
-                     caf::reacts_to<Boxed<EngineLost>>>;
+                     caf::reacts_to<Boxed<EngineLost>>, caf::reacts_to<tick_atom>>;
 
 using TextWorkerActor =
     caf::typed_actor<caf::replies_to<Boxed<EncodeJob>>::with<Boxed<EncodeOutcome>>>;
@@ -50,7 +50,7 @@ struct CacheRequests {  // scheduler -> cache manager, in order
   uint32_t rank_group = 0;
   std::vector<memory::CacheRequest> requests;
 };
-struct CacheAnswers {  // cache manager -> scheduler: one answer per request, one FIFO
+struct CacheAnswers {  // cache manager -> scheduler: one answer per Reserve, one FIFO
   uint32_t rank_group = 0;
   std::vector<memory::CacheAnswer> answers;
 };
@@ -71,7 +71,7 @@ struct SessionOrders {  // session (or the gateway for a dead one) -> scheduler
 using SchedulerActor =
     caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
                      caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
-                     caf::reacts_to<tick_atom>>;
+                     caf::reacts_to<tick_atom, uint64_t>>;  // the time it was meant for, in us
 
 struct GatewayWiring {  // supervisor -> gateway, once the engine is ready
   TextWorkerActor text_worker;

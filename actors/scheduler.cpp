@@ -13,15 +13,20 @@ namespace {
 
 using Self = SchedulerActor::stateful_pointer<SchedulerState>;
 
-// A timer runs only while some request has a deadline; an earlier one gets its own tick, a late
-// tick does no harm.
+// A timer cannot be taken back, so none is set for longer: a far deadline gets several.
+constexpr uint64_t kTimerMaxUs = 60'000'000;
+
+// Sets a timer only if none under way comes in time for the next deadline.
 void arm_timer(Self self) {
   const auto deadline_us = self->state.feed->next_deadline_us();
-  if (!deadline_us || (self->state.timer_us && *self->state.timer_us <= *deadline_us)) return;
+  if (!deadline_us) return;
   const uint64_t now_us = self->state.clock() / 1000;
-  const uint64_t wait_us = *deadline_us > now_us ? *deadline_us - now_us : 0;
-  self->state.timer_us = *deadline_us;
-  self->delayed_send(self, std::chrono::microseconds(wait_us + 1), tick_atom_v);
+  const uint64_t target_us = std::clamp(*deadline_us, now_us, now_us + kTimerMaxUs);
+  auto& timers_us = self->state.timers_us;
+  if (!timers_us.empty() && *timers_us.begin() <= target_us) return;
+  timers_us.insert(target_us);
+  self->delayed_send(self, std::chrono::microseconds(target_us - now_us + 1), tick_atom_v,
+                     target_us);
 }
 
 void send_batch(Self self, SessionBatch batch) {
@@ -42,19 +47,19 @@ void post(Self self, SchedulerOutbox outbox) {
   arm_timer(self);
 }
 
-void submit(Self self, SubmitOrder order) {
+void enqueue(Self self, SubmitOrder order) {
   self->state.sessions.emplace(order.submit.request.value, std::move(order.session));
-  post(self, self->state.feed->submit(std::move(order.submit), order.arrival_ns));
+  post(self, self->state.feed->enqueue(std::move(order.submit), order.arrival_ns));
 }
 
 // A failed step has no result: the supervisor, who monitors the worker, ends everything.
 void absorb(Self self, StepOutcome outcome) {
   VERIFY(outcome.rank_group == self->state.rank_group);
-  if (outcome.result) post(self, self->state.feed->result(std::move(*outcome.result)));
+  if (outcome.result) post(self, self->state.feed->absorb(std::move(*outcome.result)));
 }
 
-void tick(Self self) {
-  self->state.timer_us.reset();
+void tick(Self self, uint64_t target_us) {
+  if (self->state.timers_us.erase(target_us) == 0) return;
   post(self, self->state.feed->tick());
 }
 
@@ -68,15 +73,16 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
   self->state.cache_manager = std::move(start.cache_manager);
   self->state.feed.emplace(start.config, std::move(start.context));
   return {
-      [=](Boxed<SubmitOrder>& order) { submit(self, order.take()); },
+      [=](Boxed<SubmitOrder>& order) { enqueue(self, order.take()); },
       [=](Boxed<SessionOrders>& orders) {
         post(self, self->state.feed->orders(orders.take().events));
       },
       [=](Boxed<CacheAnswers>& answers) {
-        post(self, self->state.feed->answers(answers.take().answers));
+        auto batch = answers.take().answers;
+        if (!batch.empty()) post(self, self->state.feed->answers(std::move(batch)));
       },
       [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); },
-      [=](tick_atom) { tick(self); },
+      [=](tick_atom, uint64_t target_us) { tick(self, target_us); },
   };
 }
 

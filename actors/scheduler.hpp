@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "actors/messages.hpp"
@@ -16,7 +17,7 @@ struct SchedulerState {
   WorkerActor worker;
   CacheManagerActor cache_manager;
   std::unordered_map<uint64_t, SessionActor> sessions;  // by request; erased with its last batch
-  std::optional<uint64_t> timer_us;                     // when the tick under way was meant for
+  std::set<uint64_t> timers_us;  // the ticks under way, by the time they are meant for
   uint32_t rank_group = 0;
   Clock clock;
 };

@@ -19,65 +19,68 @@ void trace_rows(const std::vector<runtime::RowResult>& rows, const char* hop) {
 SchedulerFeed::SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext context)
     : core_(config), context_(std::move(context)) {}
 
-SchedulerOutbox SchedulerFeed::submit(runtime::Submit submit, uint64_t arrival_ns) {
+SchedulerOutbox SchedulerFeed::enqueue(runtime::Submit submit, uint64_t arrival_ns) {
   runtime::trace_hop(submit.request, "scheduler.enqueue");
   const runtime::RequestId request = submit.request;
   open_[request.value] = {submit.sequences.size(), arrival_ns};
-  feed(std::move(submit));
-  // No plan names it yet: it holds nothing before the cache manager's answer.
+  core_.absorb(std::move(submit), outputs_);
+  // The board may have told of it before the scheduler knew the request.
   if (context_.desk->cancelled(request))
-    feed(runtime::Abort{request, kernels::ErrorCode::kCancelled});
-  return sort();
+    core_.absorb(runtime::Abort{request, kernels::ErrorCode::kCancelled}, outputs_);
+  return conclude();
 }
 
 SchedulerOutbox SchedulerFeed::orders(std::vector<runtime::SchedulerEvent> events) {
-  for (auto& event : events) feed(std::move(event));
-  return sort();
+  for (auto& event : events) core_.absorb(std::move(event), outputs_);
+  return conclude();
 }
 
 SchedulerOutbox SchedulerFeed::answers(std::vector<memory::CacheAnswer> answers) {
-  for (auto& answer : answers) feed(std::move(answer));
-  return sort();
+  for (auto& answer : answers) core_.absorb(std::move(answer), outputs_);
+  return conclude();
 }
 
-SchedulerOutbox SchedulerFeed::result(runtime::StepResult result) {
+SchedulerOutbox SchedulerFeed::absorb(runtime::StepResult result) {
   trace_rows(result.rows, "scheduler.absorb");
-  context_.telemetry->step(result.start_ns, result.end_ns, worked_);
-  feed(std::move(result));
-  worked_ = core_.stats().running > 0;
+  context_.telemetry->step(result.start_ns, result.end_ns, had_work_);
+  core_.absorb(std::move(result), outputs_);
+  SchedulerOutbox outbox = conclude();
+  had_work_ = has_work();
+  return outbox;
+}
+
+SchedulerOutbox SchedulerFeed::tick() { return conclude(); }
+
+// The board is read last: no plan that is built from here on names what it holds.
+SchedulerOutbox SchedulerFeed::conclude() {
+  for (const runtime::Abort& abort : context_.cancellations->take()) core_.absorb(abort, outputs_);
+  core_.plan(context_.clock() / 1000, outputs_);
   return sort();
 }
 
-SchedulerOutbox SchedulerFeed::tick() {
-  feed(runtime::Tick{});
-  return sort();
-}
-
-// Cancellations come first: what is posted is in no plan that this event leads to.
-void SchedulerFeed::feed(runtime::SchedulerEvent event) {
-  const uint64_t now_us = context_.clock() / 1000;
-  for (const runtime::Abort& abort : context_.cancellations->take())
-    core_.handle(abort, now_us, outputs_);
-  core_.handle(std::move(event), now_us, outputs_);
+bool SchedulerFeed::has_work() const {
+  const runtime::SchedulerStats stats = core_.stats();
+  return stats.running + stats.queued > 0;
 }
 
 SchedulerOutbox SchedulerFeed::sort() {
   SchedulerOutbox outbox;
   batch_of_.clear();
   for (auto& output : outputs_) {
-    if (auto* plan = std::get_if<runtime::StepPlan>(&output)) sort_plan(*plan, outbox);
+    if (auto* step = std::get_if<runtime::StepPlan>(&output)) plan(*step, outbox);
     if (auto* request = std::get_if<memory::CacheRequest>(&output))
       outbox.cache.push_back(*request);
-    if (auto* event = std::get_if<runtime::SessionEvent>(&output)) sort_event(*event, outbox);
+    if (auto* event = std::get_if<runtime::SessionEvent>(&output)) tell(*event, outbox);
   }
   if (!outputs_.empty()) context_.telemetry->publish(core_.stats());
   outputs_.clear();
+  had_work_ = had_work_ && has_work();
   return outbox;
 }
 
-void SchedulerFeed::sort_plan(runtime::StepPlan& plan, SchedulerOutbox& outbox) {
-  plan.rank_group = context_.rank_group;
-  for (const auto& command : plan.commands) {
+void SchedulerFeed::plan(runtime::StepPlan& step, SchedulerOutbox& outbox) {
+  step.rank_group = context_.rank_group;
+  for (const auto& command : step.commands) {
     const auto* forward = std::get_if<runtime::Forward>(&command);
     if (forward == nullptr) continue;
     for (const runtime::PlanRow& row : forward->rows) {
@@ -90,10 +93,10 @@ void SchedulerFeed::sort_plan(runtime::StepPlan& plan, SchedulerOutbox& outbox) 
       context_.telemetry->scheduled(seconds_between(arrival_ns, context_.clock()));
     }
   }
-  outbox.plans.push_back(std::move(plan));
+  outbox.plans.push_back(std::move(step));
 }
 
-void SchedulerFeed::sort_event(runtime::SessionEvent& event, SchedulerOutbox& outbox) {
+void SchedulerFeed::tell(runtime::SessionEvent& event, SchedulerOutbox& outbox) {
   const runtime::RequestId request =
       std::visit([](const auto& value) { return value.request; }, event);
   const auto [place, is_new] = batch_of_.try_emplace(request.value, outbox.sessions.size());

@@ -28,7 +28,7 @@ struct SchedulerOutbox {
   std::vector<SessionBatch> sessions;
 };
 
-struct FeedContext {  // outlives the feed
+struct FeedContext {  // what it points to outlives the feed
   uint32_t rank_group = 0;
   Clock clock;
   Telemetry* telemetry = nullptr;
@@ -36,38 +36,38 @@ struct FeedContext {  // outlives the feed
   const FrontDesk* desk = nullptr;  // remembers a cancellation that came before the Submit
 };
 
-// Invariant: waiting_ and open_ hold exactly the requests that have unfinished sequences.
+// Invariant: open_ holds exactly the requests that have unfinished sequences.
 class SchedulerFeed {
  public:
   SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext context);
 
-  SchedulerOutbox submit(runtime::Submit submit, uint64_t arrival_ns);
+  SchedulerOutbox enqueue(runtime::Submit submit, uint64_t arrival_ns);
   SchedulerOutbox orders(
       std::vector<runtime::SchedulerEvent> events);  // from sessions: abort, stop
   SchedulerOutbox answers(std::vector<memory::CacheAnswer> answers);
-  SchedulerOutbox result(runtime::StepResult result);
+  SchedulerOutbox absorb(runtime::StepResult result);
   SchedulerOutbox tick();
 
   std::optional<uint64_t> next_deadline_us() const { return core_.next_deadline_us(); }
-  size_t open_count() const { return open_.size(); }
-  bool idle() const { return core_.idle(); }
 
  private:
   struct Open {
     size_t unfinished = 0;    // sequences
     uint64_t arrival_ns = 0;  // 0 once scheduled
   };
-  void feed(runtime::SchedulerEvent event);
+  SchedulerOutbox conclude();  // plans for what was absorbed
+  bool has_work() const;
   SchedulerOutbox sort();
-  void sort_plan(runtime::StepPlan& plan, SchedulerOutbox& outbox);
-  void sort_event(runtime::SessionEvent& event, SchedulerOutbox& outbox);
+  void plan(runtime::StepPlan& plan, SchedulerOutbox& outbox);
+  void tell(runtime::SessionEvent& event, SchedulerOutbox& outbox);
 
   runtime::Scheduler core_;
   FeedContext context_;
   std::unordered_map<uint64_t, Open> open_;        // by request
   std::unordered_map<uint64_t, size_t> batch_of_;  // request -> index in the outbox being filled
   std::vector<runtime::SchedulerOutput> outputs_;  // reused
-  bool worked_ = false;                            // since the last step there was always work
+  // Since the result of the last step some sequence has been waiting or running at all times.
+  bool had_work_ = false;
 };
 
 }  // namespace actors

@@ -14,6 +14,7 @@
 #include "memory/pool.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler.hpp"
+#include "runtime/shared_tokens.hpp"
 #include "runtime/tokenizer.hpp"
 #include "runtime/xtml_parser.hpp"
 
@@ -22,7 +23,7 @@ namespace actors {
 // ---- what a request's sink receives, in this order: Accepted or Failed; then Delta*; then one
 // ChoiceDone per choice; then Done ----
 struct Accepted {  // the prompt is encoded and fits
-  std::vector<std::vector<runtime::TokenId>> prompts;
+  std::vector<runtime::SharedTokens> prompts;
 };
 struct Failed {  // ends the request (before or after Accepted)
   kernels::Error error;
@@ -84,8 +85,8 @@ struct ServiceMetrics {
   uint64_t rejected_total = 0;  // requests answered kFull (429)
   double gen_throughput = 0;    // tokens/s over the last seconds
   Histogram ttft_seconds, itl_seconds, e2e_seconds, queue_seconds;
-  uint64_t worker_busy_ns = 0, worker_idle_ns = 0;
-  Histogram worker_gap_seconds;  // between two steps while requests run
+  uint64_t worker_busy_ns = 0, worker_idle_ns = 0;  // idle: between steps, while work was left
+  Histogram worker_gap_seconds;                     // the same idle times, one by one
   uint32_t open_requests = 0;
 };
 

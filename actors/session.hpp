@@ -13,6 +13,7 @@ struct SessionState {
   static inline const char* name = "session";
   runtime::RequestId request;
   uint64_t arrival_ns = 0;
+  uint64_t deadline_ns = 0;  // 0 = none
   GatewayWiring wiring;
   std::optional<SessionCore> core;
 };

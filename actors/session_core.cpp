@@ -19,8 +19,9 @@ SessionCore::SessionCore(runtime::RequestId request, uint64_t arrival_ns, Sink s
     : request_(request), arrival_ns_(arrival_ns), sink_(std::move(sink)), context_(context) {}
 
 std::optional<runtime::Submit> SessionCore::on_encoded(EncodeOutcome outcome) {
-  if (phase_ != Phase::kEncoding) return std::nullopt;
+  const bool wanted = phase_ == Phase::kEncoding;
   phase_ = Phase::kFinished;
+  if (!wanted) return std::nullopt;
   if (!outcome.encoded) {
     offer(Failed{outcome.encoded.error()});
     return std::nullopt;
@@ -75,7 +76,7 @@ std::vector<SchedulerEvent> SessionCore::on_events(std::vector<runtime::SessionE
 std::vector<SchedulerEvent> SessionCore::on_abort(const Error& error) {
   Orders orders;
   if (phase_ == Phase::kEncoding) {
-    phase_ = Phase::kFinished;
+    phase_ = Phase::kLeaving;  // the credit stays taken while the text worker holds the prompt
     offer(Failed{error});
   } else if (phase_ == Phase::kRunning) {
     leave(error.code, orders);
@@ -89,7 +90,7 @@ void SessionCore::on_loss(const Error& error) {
   phase_ = Phase::kFinished;
 }
 
-void SessionCore::on(runtime::SequenceToken&& token, Orders& orders) {
+void SessionCore::token(runtime::SequenceToken&& token, Orders& orders) {
   runtime::trace_hop(request_, "session.token");
   Choice& choice = choices_.at(choice_of(token.sequence));
   if (phase_ != Phase::kRunning || choice.done)

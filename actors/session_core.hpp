@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/cancel_board.hpp"
@@ -18,11 +19,19 @@ namespace actors {
 struct EncodeJob {
   runtime::RequestId request_id;
   runtime::GenerateRequest request;
+  uint64_t deadline_ns = 0;  // 0 = none
 };
 struct EncodeOutcome {
   runtime::GenerateRequest request;
   kernels::Result<EncodedPrompts> encoded;
 };
+
+// How a request ends whose deadline passes before its prompt is encoded.
+inline kernels::Error late_for_encoding() {
+  return {kernels::ErrorCode::kTimeout,
+          "the request's deadline passed before its prompt was encoded",
+          {}};
+}
 
 struct SessionContext {  // shared by the sessions of a service; outlives them
   std::shared_ptr<const runtime::Tokenizer> tokenizer;
@@ -46,13 +55,14 @@ class SessionCore {
   // The engine is gone, so nothing more will come from it.
   void on_loss(const kernels::Error& error);
 
+  bool encoding() const { return phase_ == Phase::kEncoding; }
   bool finished() const { return phase_ == Phase::kFinished; }
 
  private:
   enum class Phase {
     kEncoding,
     kRunning,
-    kLeaving,  // the client has its end; the scheduler still names the request
+    kLeaving,  // the client has its end; the text worker or the scheduler still names the request
     kFinished,
   };
   struct Choice {
@@ -63,7 +73,8 @@ class SessionCore {
   using Orders = std::vector<runtime::SchedulerEvent>;
 
   runtime::Submit make_submit(runtime::GenerateRequest request, EncodedPrompts encoded);
-  void on(runtime::SequenceToken&& token, Orders& orders);
+  void on(runtime::SequenceToken&& event, Orders& orders) { token(std::move(event), orders); }
+  void token(runtime::SequenceToken&& token, Orders& orders);
   void on(runtime::SequencePrompt&& prompt, Orders& orders);
   void on(runtime::SequenceFinished&& finished, Orders& orders);
   void end_choice(Choice& choice, const runtime::SequenceFinished* finished, Orders& orders);

@@ -1,5 +1,5 @@
-// How actors are spawned: a blocking actor gets its own thread, except where a test runs everything
-// on one.
+// How actors are spawned: one that computes for long, or must not wait behind others, gets its own
+// thread, except where a test runs everything on one.
 #pragma once
 
 #include <caf/error.hpp>
@@ -17,7 +17,7 @@ struct SpawnPolicy {
 
 // Monitored by the actor that spawns it.
 template <class Self, class Function, class... Args>
-auto spawn_blocking(Self* self, SpawnPolicy policy, Function function, Args&&... args) {
+auto spawn_with_thread(Self* self, SpawnPolicy policy, Function function, Args&&... args) {
   if (policy.own_threads) {
     return self->template spawn<caf::detached + caf::monitored>(function,
                                                                 std::forward<Args>(args)...);

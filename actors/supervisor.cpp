@@ -33,10 +33,13 @@ void assemble(Self self, EngineFacts facts) {
                          state.start.desk};
   // On a thread of its own a result never waits behind the sessions' work for the step before.
   state.scheduler =
-      spawn_blocking(self, state.start.spawning, scheduler,
-                     SchedulerStart{facts.scheduler, feed, state.worker, state.cache_manager});
+      spawn_with_thread(self, state.start.spawning, scheduler,
+                        SchedulerStart{facts.scheduler, feed, state.worker, state.cache_manager});
   auto encoder = std::make_shared<const TextEncoder>(facts.tokenizer, std::move(facts.limits));
-  state.text_worker = self->spawn<caf::monitored>(text_worker, std::move(encoder));
+  // A long prompt takes its thread for a while: nobody else's.
+  state.text_worker =
+      spawn_with_thread(self, state.start.spawning, text_worker,
+                        TextWorkerStart{std::move(encoder), state.start.desk, context.clock});
   context.tokenizer = facts.tokenizer;
   self->send(state.start.gateway, Boxed(GatewayWiring{state.text_worker, state.scheduler}));
   state.start.desk->open(std::move(facts.info), std::move(facts.tokenizer));
@@ -88,8 +91,9 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
   self->set_down_handler([=](caf::down_msg& down) { lose(self, down); });
   self->set_exit_handler([=](caf::exit_msg& exit) { shut_down(self, exit); });
   self->monitor(state.start.gateway);
-  state.worker = spawn_blocking(self, state.start.spawning, worker, state.start.config,
-                                state.start.factory, SupervisorActor{self});
+  state.worker =
+      spawn_with_thread(self, state.start.spawning, worker, state.start.config, state.start.factory,
+                        SupervisorActor{self}, state.start.stopping);
   return {[=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }};
 }
 

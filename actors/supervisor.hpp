@@ -3,6 +3,7 @@
 // more.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -19,6 +20,7 @@ struct SupervisorStart {
   GatewayActor gateway;
   std::function<void(const std::string& reason)> on_failure;  // may be empty
   FrontDesk* desk = nullptr;                                  // these outlive all actors
+  const std::atomic<bool>* stopping = nullptr;                // the worker runs no more plans
   SessionContext* context = nullptr;  // its tokenizer is set here, before the first session
 };
 

@@ -3,10 +3,10 @@
 #include <caf/all.hpp>
 #include <utility>
 
+#include "actors/engine_settings.hpp"
 #include "actors/gateway.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/system_impl.hpp"
-#include "runtime/trace.hpp"
 
 namespace actors {
 namespace {
@@ -29,19 +29,20 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
       context{nullptr, options.clock, &telemetry, &cancellations} {
   // Sharing: with stealing a message waits in its sender's own queue until that one yields.
   caf_config.set("scheduler.policy",
-                 options.own_thread_only ? caf::atom("testing") : caf::atom("sharing"));
+                 options.testing_scheduler ? caf::atom("testing") : caf::atom("sharing"));
   caf_config.set("scheduler.max-threads", static_cast<size_t>(options.pool_threads));
   actors = std::make_unique<caf::actor_system>(caf_config);
-  if (options.own_thread_only)
+  if (options.testing_scheduler)
     lab_ = dynamic_cast<caf::scheduler::test_coordinator*>(&actors->scheduler());
   gateway = actors->spawn(actors::gateway, &desk, static_cast<const SessionContext*>(&context));
   SupervisorStart start;
   start.config = config;
   start.factory = options.factory ? options.factory : model_factory(config);
-  start.spawning.own_threads = !options.own_thread_only;
+  start.spawning.own_threads = !options.testing_scheduler;
   start.gateway = gateway;
   start.on_failure = options.on_failure;
   start.desk = &desk;
+  start.stopping = &stopping;
   start.context = &context;
   supervisor = actors->spawn(actors::supervisor, std::move(start));
 }
@@ -50,8 +51,7 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
 // waits for them.
 System::Impl::~Impl() {
   desk.close();
-  end_all(kShutdown);
-  wait_empty(kAbortWait);
+  shut();
   caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
   run_lab();
   gateway = GatewayActor();
@@ -64,8 +64,10 @@ void System::Impl::end(runtime::RequestId request, const Error& error) {
   caf::anon_send(gateway, Boxed(EndRequest{request, error}));
 }
 
-void System::Impl::end_all(const Error& error) {
-  for (const auto request : desk.matching("")) end(request, error);
+void System::Impl::shut() {
+  for (const auto request : desk.matching("")) end(request, kShutdown);
+  stopping = true;
+  wait_empty(kAbortWait);
 }
 
 void System::Impl::run_lab() {
@@ -93,8 +95,7 @@ void System::wait_ready() const {
 bool System::drain(milliseconds timeout) {
   impl_->desk.close();
   if (impl_->wait_empty(timeout)) return true;
-  impl_->end_all(kShutdown);
-  impl_->wait_empty(kAbortWait);
+  impl_->shut();
   return false;
 }
 
@@ -108,7 +109,6 @@ std::shared_ptr<const runtime::Tokenizer> System::tokenizer() const {
 kernels::Result<runtime::RequestId> System::submit(runtime::GenerateRequest request, Sink sink) {
   const auto id = impl_->desk.admit(request.rid, uint64_t{request.prompts.size()} * request.n);
   if (!id) return id.error();
-  runtime::trace_hop(*id, "gateway.submit");
   Arrival arrival{*id, impl_->options.clock(), std::move(request), std::move(sink)};
   caf::anon_send(impl_->gateway, Boxed(std::move(arrival)));
   return *id;
@@ -131,7 +131,7 @@ ServiceMetrics System::metrics() {
   return metrics;
 }
 
-// There is no prefix cache to flush yet; the answer already tells whether one could be.
+// Nothing outlives its request, so there is nothing to drop: the answer tells whether all are gone.
 bool System::flush_cache() { return impl_->desk.open_count() == 0; }
 
 }  // namespace actors

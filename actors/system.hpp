@@ -17,7 +17,7 @@ namespace actors {
 
 struct SystemOptions {
   uint32_t pool_threads = 2;  // CAF threads for all actors without a thread of their own
-  bool own_thread_only =
+  bool testing_scheduler =
       false;  // tests: no threads at all, CAF's testing scheduler runs every actor
   Clock clock = steady_now_ns;
   // Called once, from an actor's thread, when the running engine is lost; the reason is also

@@ -1,6 +1,7 @@
 // What a System holds. Apart from system.hpp so that only actors/ and the actor tests see CAF.
 #pragma once
 
+#include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
@@ -19,7 +20,7 @@ struct System::Impl {
   ~Impl();
 
   void end(runtime::RequestId request, const kernels::Error& error);
-  void end_all(const kernels::Error& error);
+  void shut();  // the desk is closed: ends every request, and the worker's plans with them
   bool wait_empty(std::chrono::milliseconds timeout);  // without threads: runs what there is to run
   caf::scheduler::test_coordinator* lab() { return lab_; }
   void run_lab();
@@ -28,6 +29,7 @@ struct System::Impl {
   FrontDesk desk;
   Telemetry telemetry;
   CancelBoard cancellations;
+  std::atomic<bool> stopping{false};  // no request is left for whom a plan could run
   SessionContext context;
   caf::actor_system_config caf_config;
   std::unique_ptr<caf::actor_system> actors;
@@ -35,7 +37,7 @@ struct System::Impl {
   SupervisorActor supervisor;
 
  private:
-  caf::scheduler::test_coordinator* lab_ = nullptr;  // own_thread_only
+  caf::scheduler::test_coordinator* lab_ = nullptr;  // testing_scheduler
 };
 
 }  // namespace actors

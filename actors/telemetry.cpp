@@ -1,7 +1,6 @@
 #include "actors/telemetry.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace actors {
@@ -18,11 +17,6 @@ Histogram make_histogram(std::vector<double> bounds) {
 }
 
 }  // namespace
-
-uint64_t steady_now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
 
 void Histogram::observe(double value) {
   const auto bound = std::lower_bound(bounds.begin(), bounds.end(), value);
@@ -87,9 +81,10 @@ void Telemetry::step(uint64_t start_ns, uint64_t end_ns, bool starved) {
   const std::lock_guard lock(mutex_);
   const uint64_t gap_ns =
       last_end_ns_ != 0 && start_ns > last_end_ns_ ? start_ns - last_end_ns_ : 0;
-  if (starved && last_end_ns_ != 0)
+  if (starved && last_end_ns_ != 0) {
     values_.worker_gap_seconds.observe(static_cast<double>(gap_ns) * 1e-9);
-  values_.worker_idle_ns += gap_ns;
+    values_.worker_idle_ns += gap_ns;
+  }
   values_.worker_busy_ns += end_ns - start_ns;
   last_end_ns_ = end_ns;
 }

@@ -21,8 +21,8 @@ class Telemetry {
   void scheduled(double seconds);    // from arrival to the first plan that names a sequence
   void publish(const runtime::SchedulerStats& stats);
   void publish(const memory::PoolCounts& pools);
-  // One step of the worker. `starved`: there was work to do since the step before, so the gap
-  // counts as one.
+  // One step of the worker. `starved`: there was work at all times since the step before, so the
+  // time between them is the worker's idle time; without work it is nobody's.
   void step(uint64_t start_ns, uint64_t end_ns, bool starved);
 
   // Everything but what the front desk knows (rejected_total, open_requests).

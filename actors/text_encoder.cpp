@@ -16,7 +16,8 @@ using runtime::TokenId;
 TextEncoder::TextEncoder(std::shared_ptr<const runtime::Tokenizer> tokenizer, TextLimits limits)
     : tokenizer_(std::move(tokenizer)), limits_(std::move(limits)) {}
 
-Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request) const {
+Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
+                                           const runtime::KeepGoing& wanted) const {
   if (request.prompts.empty()) return invalid("prompt: at least one is needed", "prompt");
   if (request.n == 0) return invalid("n: must be at least 1", "n");
   if (request.n > kChoicesMax || request.prompts.size() > kChoicesMax / request.n) {
@@ -34,8 +35,9 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request) co
   if (const auto fine = check_sampling(request.sampling); !fine) return fine.error();
   EncodedPrompts encoded;
   for (const runtime::Prompt& prompt : request.prompts) {
-    auto ids = encode_prompt(prompt, field);
+    auto ids = encode_prompt(prompt, field, wanted);
     if (!ids) return ids.error();
+    if (wanted && !wanted()) return encoding_stopped();
     if (const auto fine = check_ids(*ids, field); !fine) return fine.error();
     const auto limit = output_limit(*ids, request);
     if (!limit) return limit.error();
@@ -52,20 +54,37 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request) co
 }
 
 Result<TextEncoder::Ids> TextEncoder::encode_prompt(const runtime::Prompt& prompt,
-                                                    const char* field) const {
+                                                    const char* field,
+                                                    const runtime::KeepGoing& wanted) const {
   if (const auto* ids = std::get_if<Ids>(&prompt)) return *ids;
   if (tokenizer_ == nullptr) {
     return invalid(
         std::string(field) + ": this model has no tokenizer; send the prompt as token ids", field);
   }
   if (const auto* text = std::get_if<std::string>(&prompt)) {
+    if (const auto fine = check_bytes(text->size(), field); !fine) return fine.error();
     Ids ids;
-    tokenizer_->encode_text(*text, ids);
+    tokenizer_->encode_text(*text, ids, wanted);
     return ids;
   }
   const auto segments = runtime::render_xtml(std::get<runtime::ChatPrompt>(prompt));
   if (!segments) return segments.error();
-  return runtime::encode_segments(*tokenizer_, *segments);
+  size_t bytes = 0;
+  for (const runtime::Segment& segment : *segments)
+    bytes += segment.control ? 0 : segment.text.size();
+  if (const auto fine = check_bytes(bytes, field); !fine) return fine.error();
+  return runtime::encode_segments(*tokenizer_, *segments, wanted);
+}
+
+// What cannot fit even if every token were the longest is refused before it costs anything.
+Result<void> TextEncoder::check_bytes(size_t bytes, const char* field) const {
+  const uint64_t context = limits_.context_length;
+  const uint64_t longest = tokenizer_->longest_token_bytes();
+  if (bytes <= context * longest) return {};
+  return invalid(std::string(field) + ": this server's context is " + std::to_string(context) +
+                     " tokens of at most " + std::to_string(longest) + " bytes, the text has " +
+                     std::to_string(bytes) + " bytes",
+                 field);
 }
 
 Result<void> TextEncoder::check_ids(const Ids& ids, const char* field) const {
@@ -116,7 +135,8 @@ Result<uint32_t> TextEncoder::output_limit(const Ids& ids,
                        std::to_string(ids.size()) + " and leaves no room for output",
                    field);
   }
-  return static_cast<uint32_t>(context - ids.size());
+  const auto room = static_cast<uint32_t>(context - ids.size());
+  return request.default_max_tokens == 0 ? room : std::min(room, request.default_max_tokens);
 }
 
 }  // namespace actors

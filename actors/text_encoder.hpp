@@ -8,6 +8,7 @@
 
 #include "kernels/base/result.hpp"
 #include "runtime/request.hpp"
+#include "runtime/shared_tokens.hpp"
 #include "runtime/tokenizer.hpp"
 
 namespace actors {
@@ -19,21 +20,29 @@ struct TextLimits {
 };
 
 struct EncodedPrompts {
-  std::vector<std::vector<runtime::TokenId>> prompts;
-  std::vector<uint32_t> max_tokens;  // per prompt: as asked, or to the end of the context
+  std::vector<runtime::SharedTokens> prompts;  // shared with every choice
+  std::vector<uint32_t> max_tokens;            // per prompt: as asked, or to the end of the context
 };
+
+inline kernels::Error encoding_stopped() {
+  return {kernels::ErrorCode::kCancelled, "the request ended before its prompt was encoded", {}};
+}
 
 class TextEncoder {
  public:
   // No tokenizer: only prompts of token ids can be served.
   TextEncoder(std::shared_ptr<const runtime::Tokenizer> tokenizer, TextLimits limits);
 
-  // Also completes request.sampling.stop_ids with the model's end ids. Errors name the field.
-  kernels::Result<EncodedPrompts> encode(runtime::GenerateRequest& request) const;
+  // Also completes request.sampling.stop_ids with the model's end ids. Errors name the field. Ends
+  // with encoding_stopped() once `wanted` says no.
+  kernels::Result<EncodedPrompts> encode(runtime::GenerateRequest& request,
+                                         const runtime::KeepGoing& wanted = {}) const;
 
  private:
   using Ids = std::vector<runtime::TokenId>;
-  kernels::Result<Ids> encode_prompt(const runtime::Prompt& prompt, const char* field) const;
+  kernels::Result<Ids> encode_prompt(const runtime::Prompt& prompt, const char* field,
+                                     const runtime::KeepGoing& wanted) const;
+  kernels::Result<void> check_bytes(size_t bytes, const char* field) const;
   kernels::Result<void> check_ids(const Ids& ids, const char* field) const;
   kernels::Result<void> check_sampling(const runtime::SamplingParams& sampling) const;
   kernels::Result<uint32_t> output_limit(const Ids& ids,

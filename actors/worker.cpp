@@ -10,7 +10,8 @@ namespace {
 
 using Self = WorkerActor::stateful_pointer<WorkerState>;
 
-StepOutcome run(Self self, const runtime::StepPlan& plan) {
+StepOutcome run(Self self, const std::atomic<bool>& stopping, const runtime::StepPlan& plan) {
+  if (stopping) return {plan.rank_group, std::nullopt, std::nullopt};
   StepOutcome outcome = self->state.host->run(plan);
   if (outcome.failure) self->quit(failure(*outcome.failure));
   return outcome;
@@ -19,7 +20,7 @@ StepOutcome run(Self self, const runtime::StepPlan& plan) {
 }  // namespace
 
 WorkerActor::behavior_type worker(Self self, runtime::EngineConfig config, ModelFactory factory,
-                                  SupervisorActor supervisor) {
+                                  SupervisorActor supervisor, const std::atomic<bool>* stopping) {
   name_exceptions(self);
   try {
     self->state.host = std::make_unique<EngineHost>(config, factory);
@@ -28,7 +29,7 @@ WorkerActor::behavior_type worker(Self self, runtime::EngineConfig config, Model
     return WorkerActor::behavior_type::make_empty_behavior();
   }
   self->send(supervisor, Boxed(WorkerLoaded{self->state.host->take_facts()}));
-  return {[=](Boxed<runtime::StepPlan>& plan) { return Boxed(run(self, plan.take())); }};
+  return {[=](Boxed<runtime::StepPlan>& plan) { return Boxed(run(self, *stopping, plan.take())); }};
 }
 
 }  // namespace actors

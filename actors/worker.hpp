@@ -2,6 +2,7 @@
 // dies on that thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "actors/messages.hpp"
@@ -15,9 +16,9 @@ struct WorkerState {
 };
 
 // Loads the model, reports to the supervisor, then runs plans. Ends with the reason if either
-// fails.
+// fails. A plan that it comes to once `stopping` is set is not run: its outcome holds nothing.
 WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self,
                                   runtime::EngineConfig config, ModelFactory factory,
-                                  SupervisorActor supervisor);
+                                  SupervisorActor supervisor, const std::atomic<bool>* stopping);
 
 }  // namespace actors

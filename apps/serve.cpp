@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <thread>
@@ -16,8 +18,11 @@
 
 namespace {
 
-constexpr std::chrono::milliseconds kDrainTime{
-    8000};  // SIGTERM to exit in 10 s, with room for the shutdown itself
+using actors::ServicePhase;
+
+// From the signal to the end of the process: at most 10 s, whatever runs or hangs.
+constexpr std::chrono::milliseconds kDrainTime{7500};  // for running answers
+constexpr std::chrono::milliseconds kExitTime{9500};   // then the process ends as it is
 
 void add_http_flags(CLI::App& app, net::ServerConfig& http) {
   const std::string group = "HTTP";
@@ -109,6 +114,16 @@ void print_ready(const net::Server& server, const net::ServerConfig& http,
   std::fflush(stdout);
 }
 
+// A step that takes long, or a connection that does not close, cannot hold the process.
+void exit_after(std::chrono::milliseconds time, int code) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  std::thread([end, code] {
+    std::this_thread::sleep_until(end);
+    std::fprintf(stderr, "sluice-serve: something still runs, leaving it\n");
+    std::_Exit(code);
+  }).detach();
+}
+
 int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
           const sigset_t& signals) {
   std::atomic<bool> lost{false};
@@ -118,19 +133,31 @@ int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
     lost = true;
     kill(getpid(), SIGTERM);  // wakes the main thread
   };
-  const auto system = actors::System::start(engine, std::move(options));
+  const auto system = actors::System::start(engine, options);
   net::Server server(http, *system);
   server.run_in_background();  // /health answers 503 while the weights load
-  system->wait_ready();
-  print_ready(server, http, engine);
+  std::thread loading([&] {    // so that a signal is seen while they do
+    try {
+      system->wait_ready();
+      print_ready(server, http, engine);
+    } catch (const std::exception& error) {
+      if (system->phase().kind == ServicePhase::Kind::kFailed) options.on_failure(error.what());
+    }
+  });
   int received = 0;
   sigwait(&signals, &received);
+  exit_after(kExitTime, lost ? 1 : 0);
   if (!lost) {
     std::fprintf(stderr, "sluice-serve: %s, finishing what runs\n",
                  received == SIGTERM ? "SIGTERM" : "SIGINT");
   }
+  if (system->phase().kind == ServicePhase::Kind::kStarting) {
+    server.stop(std::chrono::milliseconds{0});
+    std::_Exit(0);  // a load cannot be interrupted, and nobody waits for it; stdout is flushed
+  }
   server.stop(kDrainTime);
-  system->drain(std::chrono::milliseconds(500));
+  system->drain(std::chrono::milliseconds(200));
+  loading.join();
   return lost ? 1 : 0;
 }
 

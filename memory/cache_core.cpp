@@ -24,13 +24,12 @@ CacheAnswer CacheCore::handle(const Reserve& request) {
   return grant;
 }
 
-CacheAnswer CacheCore::handle(const Release& request) {
+void CacheCore::handle(const Release& request) {
   if (const auto found = held_.find(request.sequence); found != held_.end()) {
     for (const SlotId slot : found->second.slots) pool_->release(slot);
     for (const PageId page : found->second.pages) pool_->release(page);
     held_.erase(found);
   }
-  return Freed{pool_->counts()};
 }
 
 PoolCounts CacheCore::counts() const { return pool_->counts(); }

@@ -16,9 +16,8 @@
 
 namespace memory {
 
-// scheduler -> cache manager
-// ------------------------------------------------------------------------------------- Asks for
-// slots and pages together, or nothing. A sequence that already holds blocks gets more of them.
+// ---- scheduler -> cache manager ----
+// Asks for slots and pages together, or nothing. A sequence that already holds blocks gets more.
 struct Reserve {
   SequenceId sequence;
   uint32_t slots = 0;
@@ -27,16 +26,15 @@ struct Reserve {
   auto fields() { return std::tie(sequence, slots, pages, ticket); }
 };
 
-// Gives back everything the sequence holds; sent exactly once per admission. Idempotent for an
-// unknown sequence.
+// Gives back everything the sequence holds; sent exactly once per admission, and not answered: who
+// sends it knows that a Reserve behind it finds the room. Idempotent for an unknown sequence.
 struct Release {
   SequenceId sequence;
   auto fields() { return std::tie(sequence); }
 };
 using CacheRequest = std::variant<Reserve, Release>;
 
-// cache manager -> scheduler, one FIFO
-// -----------------------------------------------------------------------------
+// ---- cache manager -> scheduler: one answer per Reserve, one FIFO ----
 struct Grant {
   SequenceId sequence;
   uint64_t ticket = 0;
@@ -50,16 +48,13 @@ struct Refusal {  // nothing was reserved
   uint64_t ticket = 0;
   auto fields() { return std::tie(sequence, ticket); }
 };
-struct Freed {  // room came back: a waiting admission may be tried again
-  PoolCounts counts;
-};
-using CacheAnswer = std::variant<Grant, Refusal, Freed>;
+using CacheAnswer = std::variant<Grant, Refusal>;
 
 class CacheCore {
  public:
   explicit CacheCore(std::unique_ptr<Pool> pool);
   CacheAnswer handle(const Reserve& request);
-  CacheAnswer handle(const Release& request);
+  void handle(const Release& request);
   PoolCounts counts() const;
   size_t owner_count() const;
   void check() const;  // VERIFYs the invariant; called after every message in debug builds

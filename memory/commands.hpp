@@ -1,4 +1,4 @@
-// The memory commands of a step plan (architecture.md, "The life of a recurrent state"). A worker
+// The memory commands of a step plan. A worker
 // executes them in the order it receives them. Each is its own type; runtime/step_plan.hpp joins
 // them with Forward into one variant.
 #pragma once

@@ -1,5 +1,5 @@
-// Virtual ids. Above the allocator nothing else exists: plans, the scheduler and the tree name
-// blocks by these, and only the worker's table (changed by Bind and Move) knows the physical place.
+// Virtual ids. Above the allocator nothing else exists: plans and the scheduler name blocks by
+// these, and only the worker's table (changed by Bind) knows the physical place.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,5 @@
-// The two kinds of blocks (states and KV pages) behind one interface: today two static pools
-// (split_pool), later one arena filled from both ends, whose frees answer with the moves that keep
-// it packed.
+// The two kinds of blocks (states and KV pages) behind one interface, so that how the
+// arena is divided between them (split_pool: once, at the start) is nobody else's business.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +49,6 @@ class Pool {
   };
   virtual Region state_region() const = 0;
   virtual Region page_region() const = 0;
-  // Could this ever fit in an empty pool?
-  virtual bool can_ever_hold(uint32_t slots, uint32_t pages) const = 0;
 };
 
 // Two static pools. Throws std::invalid_argument when the arena is too small for one slot and one

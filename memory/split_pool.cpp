@@ -2,7 +2,7 @@
 //
 // Virtual and physical indices are handed out in unrelated orders (virtual: the one that rested
 // longest, so a stale id keeps failing; physical: the warmest memory first). Code that takes one
-// for the other fails at once, not after the first Move.
+// for the other fails at once.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -142,9 +142,6 @@ class SplitPool : public Pool {
   PoolCounts counts() const override { return {states_.count(), pages_.count()}; }
   Region state_region() const override { return state_region_; }
   Region page_region() const override { return page_region_; }
-  bool can_ever_hold(uint32_t slots, uint32_t pages) const override {
-    return slots <= states_.total() && pages <= pages_.total();
-  }
 
  private:
   BlockTable states_, pages_;

@@ -46,7 +46,9 @@ class CompletionAnswer final : public AnswerBase {
         states_(choices()) {}
 
  private:
-  void accepted(const actors::Accepted& event, Chunks*) override { prompts_ = event.prompts; }
+  void accepted(const actors::Accepted& event, Chunks*) override {
+    if (options_.echo || options_.return_token_ids) prompts_ = event.prompts;
+  }
 
   void delta(const actors::Delta& event, Chunks* chunks) override {
     ChoiceState& state = states_[event.choice];
@@ -159,7 +161,7 @@ class CompletionAnswer final : public AnswerBase {
 
   CompletionAnswerOptions options_;  // its head has moved into the base
   TokenNames names_;
-  std::vector<std::vector<TokenId>> prompts_;
+  std::vector<runtime::SharedTokens> prompts_;  // empty unless the answer shows them
   std::vector<ChoiceState> states_;
 };
 

@@ -52,7 +52,7 @@ std::optional<kernels::Error> Admission::refuse(const NewSequence& sequence) con
 
 // What is known now, and as many decode positions as two plans take.
 uint32_t Admission::first_pages(const Sequence& sequence) const {
-  const uint64_t wanted = sequence.tokens.size() + config_.plans_in_flight;
+  const uint64_t wanted = uint64_t{sequence.known_tokens()} + config_.plans_in_flight;
   return pages_for(std::min<uint64_t>(wanted, sequence.limit_positions()));
 }
 
@@ -100,7 +100,7 @@ void Admission::granted(Sequence& sequence, memory::Grant&& grant) {
   if (sequence.phase == Sequence::Phase::kReserving) {
     VERIFY(grant.slots.size() == 1);
     now.slot = grant.slots.front();
-    now.start_tokens = static_cast<uint32_t>(sequence.tokens.size());
+    now.start_tokens = sequence.known_tokens();
     sequence.phase = Sequence::Phase::kRunning;
   } else {
     VERIFY(grant.slots.empty());

@@ -41,7 +41,7 @@ class Admission {
   // Everything the admission holds or has asked for is given back.
   memory::Release release(Sequence& sequence);
 
-  void freed() { blocked_ = false; }
+  void unblock() { blocked_ = false; }  // the next head may ask, whatever the last was told
   bool room_for(const Sequence& sequence,
                 uint32_t positions) const;  // have its pages room for so many?
   uint32_t claimed_slots() const { return claimed_slots_; }

@@ -1,5 +1,6 @@
 #include "runtime/bpe.hpp"
 
+#include <algorithm>
 #include <queue>
 
 #include "kernels/base/verify.hpp"
@@ -37,6 +38,7 @@ BytePairEncoder::BytePairEncoder(std::vector<std::string> tokens) : tokens_(std:
   ranks_.reserve(tokens_.size());
   for (size_t rank = 0; rank < tokens_.size(); ++rank) {
     if (tokens_[rank].empty()) continue;
+    longest_bytes_ = std::max(longest_bytes_, tokens_[rank].size());
     const bool distinct = ranks_.emplace(tokens_[rank], static_cast<TokenId>(rank)).second;
     VERIFY(distinct);
   }

@@ -26,13 +26,15 @@ class BytePairEncoder {
   // whatever its merges would give.
   void encode(std::string_view piece, std::vector<TokenId>& out) const;
   std::optional<TokenId> find(std::string_view bytes) const;
-  std::string_view bytes(TokenId rank) const;  // empty when unused
+  std::string_view bytes(TokenId rank) const;              // empty when unused
+  size_t longest_bytes() const { return longest_bytes_; }  // of any token
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
 
  private:
   void merge(std::string_view piece, std::vector<TokenId>& out) const;
 
   std::vector<std::string> tokens_;
+  size_t longest_bytes_ = 0;
   std::unordered_map<std::string_view, TokenId> ranks_;
 };
 

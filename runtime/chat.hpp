@@ -1,12 +1,17 @@
-// A conversation as values, before it is rendered to XTML segments (k3-model.md 5.2).
+// A conversation as values, before it is rendered to XTML segments.
 #pragma once
 
+#include <array>
 #include <boost/json/value.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace runtime {
+
+// How much a model may think, least first.
+inline constexpr std::array<std::string_view, 4> kEfforts{"low", "medium", "high", "max"};
 
 struct ToolCall {
   std::string id;
@@ -20,8 +25,9 @@ struct ChatMessage {
   std::string content;  // text parts joined; image parts are refused before this point
   std::string reasoning;
   std::vector<ToolCall> tool_calls;
-  std::string tool_call_id;        // role tool
-  boost::json::value tools;        // a mid-conversation system message may declare more tools (array), else null
+  std::string tool_call_id;  // role tool
+  boost::json::value
+      tools;  // a mid-conversation system message may declare more tools (array), else null
 };
 
 enum class ToolChoice { kAuto, kNone, kRequired };
@@ -30,9 +36,10 @@ struct ChatPrompt {
   std::vector<ChatMessage> messages;
   boost::json::value tools;  // array, or null
   ToolChoice tool_choice = ToolChoice::kAuto;
-  boost::json::value response_format;  // null, or {"type": "json_object"} / {"type": "json_schema", "json_schema": {...}}
+  boost::json::value response_format;  // null, or {"type": "json_object"} / {"type": "json_schema",
+                                       // "json_schema": {...}}
   bool thinking = true;
-  std::string effort = "max";  // low | medium | high | max; empty: no effort message
+  std::string effort = "max";  // one of kEfforts; empty: no effort message
 };
 
 }  // namespace runtime

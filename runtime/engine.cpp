@@ -1,10 +1,11 @@
 #include "runtime/engine.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <chrono>
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/base/steady_clock.hpp"
 #include "kernels/base/verify.hpp"
 #include "runtime/batch_builder.hpp"
 #include "runtime/block_table.hpp"
@@ -14,10 +15,9 @@
 namespace runtime {
 namespace {
 
-uint64_t steady_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
+// Rows of logits held at once. A step of decode rows fits; a prompt's log-probabilities, which want
+// a row per token, take several rounds instead of chunk_tokens * vocabulary floats.
+constexpr size_t kLogitRows = 64;
 
 bool all_finite(std::span<const float> values) {
   uint32_t bad = 0;
@@ -67,18 +67,13 @@ struct Engine::Impl {
     next_step = forward.step + 1;
     result.emplace();
     result->step = forward.step;
-    result->start_ns = steady_ns();
+    result->start_ns = kernels::steady_now_ns();
     build(forward);
     run_model();
     result->rows.reserve(forward.rows.size());
     for (size_t i = 0; i < forward.rows.size(); ++i)
       result->rows.push_back(row_result(forward.rows[i], i));
-    if (builder.batch().logit_rows.size() >
-        forward.rows.size()) {  // a prompt's log-probabilities: rare, and many rows
-      logits.reset();
-      logits_capacity = 0;
-    }
-    result->end_ns = steady_ns();
+    result->end_ns = kernels::steady_now_ns();
   }
 
   void build(const Forward& forward) {
@@ -94,20 +89,28 @@ struct Engine::Impl {
 
   void run_model() {
     const ForwardBatch batch = builder.batch();
+    wanted_rows = batch.logit_rows.size();
+    group_begin = group_end = 0;
     if (batch.tokens.empty()) return;
-    const size_t needed = batch.logit_rows.size() * model->vocab_size();
-    if (needed > logits_capacity) {
-      logits = std::make_unique_for_overwrite<float[]>(needed);
-      logits_capacity = needed;
-    }
     const CacheMemory memory{arena.data() + layout.states.offset, layout.states.block_bytes,
                              arena.data() + layout.pages.offset, layout.pages.block_bytes};
-    model->forward(batch, memory, logits.get());
+    model->forward(batch, memory);
     stream->synchronize();
   }
 
+  // Valid until the next call. Rows are asked for in ascending order, so each is computed once.
   std::span<float> logits_of(size_t logit_row) {
-    return {logits.get() + logit_row * model->vocab_size(), model->vocab_size()};
+    const size_t vocab = model->vocab_size();
+    if (logit_row < group_begin || logit_row >= group_end) {
+      VERIFY(logit_row < wanted_rows);
+      group_begin = logit_row;
+      group_end = std::min(wanted_rows, logit_row + kLogitRows);
+      const size_t rows = group_end - group_begin;
+      if (logits.size() < rows * vocab) logits.resize(rows * vocab);
+      model->logits(group_begin, rows, logits.data());
+      stream->synchronize();
+    }
+    return {logits.data() + (logit_row - group_begin) * vocab, vocab};
   }
 
   RowResult row_result(const PlanRow& row, size_t index) {
@@ -116,18 +119,21 @@ struct Engine::Impl {
     RowResult out;
     out.sequence = row.sequence;
     out.token_position = record.length();
-    for (size_t i = 0; i < wanted.count; ++i) {
-      if (!all_finite(logits_of(wanted.logits_begin + i))) record.fail();
-    }
-    out.finite = !record.failed();
-    if (!out.finite) return out;
     const int32_t top = record.sampling().top_logprobs;
     out.prompt.reserve(wanted.prompt_count);
-    for (uint32_t i = 0; i < wanted.prompt_count; ++i) {
-      const TokenId next = record.token_at(row.position + i + 1);
-      out.prompt.push_back(position_logprobs(logits_of(wanted.logits_begin + i), next, top));
+    for (uint32_t i = 0; i < wanted.count && !record.failed(); ++i) {
+      const std::span<float> values = logits_of(wanted.logits_begin + i);
+      if (!all_finite(values)) {
+        record.fail();
+      } else if (i < wanted.prompt_count) {
+        const TokenId next = record.token_at(row.position + i + 1);
+        out.prompt.push_back(position_logprobs(values, next, top));
+      } else {
+        choose(values, record, out);
+      }
     }
-    if (wanted.sample) choose(logits_of(wanted.logits_begin + wanted.prompt_count), record, out);
+    out.finite = !record.failed();
+    if (!out.finite) out.prompt.clear();
     return out;
   }
 
@@ -161,9 +167,10 @@ struct Engine::Impl {
   BlockTable slots, pages;
   std::unordered_map<SequenceId, SequenceRecord> records;
   BatchBuilder builder;
-  std::unique_ptr<float[]> logits;  // [logit rows, vocab]
-  size_t logits_capacity = 0;       // floats
-  std::vector<float> scratch;       // [vocab]
+  size_t wanted_rows = 0;                 // logit rows of the step
+  size_t group_begin = 0, group_end = 0;  // those that `logits` holds
+  std::vector<float> logits;              // [group, vocab], at most kLogitRows rows
+  std::vector<float> scratch;             // [vocab]
   uint64_t next_step = 0;
   std::optional<StepResult> result;
 };
@@ -179,7 +186,5 @@ std::optional<StepResult> Engine::run(const StepPlan& plan) {
   }
   return std::exchange(impl_->result, std::nullopt);
 }
-
-const Model& Engine::model() const { return *impl_->model; }
 
 }  // namespace runtime

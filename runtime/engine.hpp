@@ -1,5 +1,6 @@
-// Runs step plans: executes memory commands, builds the batch, calls the model, samples. Owned by the worker actor's
-// thread, which is the only one to touch its memory. Invariant: the virtual-to-physical tables change only by Bind (and Move).
+// Runs step plans: executes memory commands, builds the batch, calls the model, samples. Owned by
+// the worker actor's thread, which is the only one to touch its memory. Invariant: the
+// virtual-to-physical tables change only by Bind.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,6 @@ class Engine {
   ~Engine();
   // Executes the commands in order. A result comes back iff the plan holds a Forward (at most one).
   std::optional<StepResult> run(const StepPlan& plan);
-  const Model& model() const;
 
  private:
   struct Impl;

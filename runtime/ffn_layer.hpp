@@ -1,5 +1,5 @@
 // The feed-forward half of a layer: a dense gated MLP, or a mixture of experts in a latent space
-// beside shared experts (k3-model.md 2.4, 2.5).
+// beside shared experts.
 #pragma once
 
 #include <memory>

@@ -78,7 +78,7 @@ CacheGeometry HybridModel::geometry() const {
   return {layout_.state_bytes, layout_.page_bytes, options_.page_tokens};
 }
 
-void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory, float* logits) {
+void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory) {
   const size_t rows = batch.view.row_count;
   VERIFY(rows > 0 && rows <= options_.max_rows);
   VERIFY(batch.tokens.size() == rows);
@@ -86,8 +86,6 @@ void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory, 
   const auto normed = work_.normed.rows(), sublayer = work_.sublayer.rows();
   ResidualStream& stream = work_.stream;
 
-  // Rows of an image will overwrite the embeddings of its placeholder ids here; nothing after this
-  // knows of images.
   ops_.embed(embedding_, batch.tokens, stream.begin(rows));
   for (uint32_t index = 0; index < config_.layer_count(); ++index) {
     const Layer& layer = layers_[index];
@@ -104,13 +102,14 @@ void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory, 
     layer.ffn->forward(ops_, normed, rows, work_.ffn, sublayer);
     stream.add(ops_, sublayer);
   }
-  head(batch, logits);
+  read_out(batch);
 }
 
-// The readout, the last norm and the head are computed for the wanted rows only, gathered in runs
-// of neighbours.
-void HybridModel::head(const ForwardBatch& batch, float* logits) {
+// The readout and the last norm are computed for the wanted rows only, gathered in runs of
+// neighbours; the head, whose output is far wider, when it is asked for.
+void HybridModel::read_out(const ForwardBatch& batch) {
   const auto wanted = batch.logit_rows;
+  head_rows_ = wanted.size();
   if (wanted.empty()) return;
   VERIFY(wanted.size() <= options_.max_rows);
   const auto gathered = work_.head.rows();
@@ -124,7 +123,12 @@ void HybridModel::head(const ForwardBatch& batch, float* logits) {
   }
   ops_.rms_norm(gathered, output_norm_.data(), config_.norm_eps, gathered, wanted.size(),
                 config_.hidden);
-  ops_.matmul(gathered, *lm_head_, {logits, config_.vocab}, wanted.size());
+}
+
+void HybridModel::logits(size_t first, size_t count, float* out) {
+  VERIFY(count <= head_rows_ && first <= head_rows_ - count);
+  const auto rows = work_.head.rows();
+  ops_.matmul({rows.data + first * rows.ld, rows.ld}, *lm_head_, {out, config_.vocab}, count);
 }
 
 std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightsFile& weights,

@@ -22,7 +22,7 @@ struct Workspace {
   ResidualStream stream;
   RowBuffer normed;    // [rows, hidden] sublayer input
   RowBuffer sublayer;  // [rows, hidden] sublayer output
-  RowBuffer head;      // [logit rows, hidden]
+  RowBuffer head;      // [logit rows, hidden] lm_head input, kept until the next forward
   KdaScratch kda;
   MlaScratch mla;
   FfnScratch ffn;
@@ -39,7 +39,8 @@ class HybridModel final : public Model {
   uint32_t vocab_size() const override { return config_.vocab; }
   CacheGeometry geometry() const override;
   uint64_t weight_bytes() const override { return weight_bytes_; }
-  void forward(const ForwardBatch& batch, const CacheMemory& memory, float* logits) override;
+  void forward(const ForwardBatch& batch, const CacheMemory& memory) override;
+  void logits(size_t first, size_t count, float* out) override;
 
  private:
   struct Layer {
@@ -52,7 +53,7 @@ class HybridModel final : public Model {
   Layer load_layer(PackedWeights& weights, uint32_t layer) const;
   void load_embedding(PackedWeights& weights);
   void load_head(PackedWeights& weights);
-  void head(const ForwardBatch& batch, float* logits);
+  void read_out(const ForwardBatch& batch);
 
   ModelConfig config_;
   ModelOptions options_;
@@ -66,6 +67,7 @@ class HybridModel final : public Model {
   kernels::MatrixPtr lm_head_;      // [vocab, hidden]
   uint64_t weight_bytes_ = 0;
   Workspace work_;
+  size_t head_rows_ = 0;  // of work_.head that the last forward filled
 };
 
 }  // namespace runtime

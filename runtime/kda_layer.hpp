@@ -1,4 +1,4 @@
-// A Kimi Delta Attention layer (k3-model.md 2.2): projections, then short convolution, gates,
+// A Kimi Delta Attention layer (Kimi Linear paper): projections, then short convolution, gates,
 // recurrence and gated norm in one kernel call, then the output projection.
 #pragma once
 

@@ -4,8 +4,7 @@ namespace runtime {
 
 namespace {
 
-// q_a_layernorm and kv_a_layernorm alone keep their class's default instead of rms_norm_eps
-// (k3-model.md 2.0).
+// q_a_layernorm and kv_a_layernorm alone keep their class's default instead of rms_norm_eps.
 constexpr float kLatentNormEps = 1e-6f;
 
 struct Columns {

@@ -1,4 +1,4 @@
-// A multi-head latent attention layer without positions (k3-model.md 2.3), in the absorbed form:
+// A multi-head latent attention layer without positions, in the absorbed form:
 // one latent row per token is cached, and all heads read it.
 #pragma once
 

@@ -1,4 +1,5 @@
-// The model as the engine sees it: a batch of token rows in, logits of the wanted rows out.
+// The model as the engine sees it: a batch of token rows in, then the logits of the wanted rows, as
+// many at a time as the caller has room for.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct CacheGeometry {
 struct CacheMemory {
   std::byte* state_base = nullptr;  // slot s at state_base + s * state_stride
   size_t state_stride = 0;
-  std::byte* page_base = nullptr;   // page p at page_base + p * page_stride
+  std::byte* page_base = nullptr;  // page p at page_base + p * page_stride
   size_t page_stride = 0;
 };
 
@@ -37,8 +38,12 @@ class Model {
   virtual uint32_t vocab_size() const = 0;
   virtual CacheGeometry geometry() const = 0;
   virtual uint64_t weight_bytes() const = 0;
-  // logits: [logit_rows.size(), vocab_size]. Updates states and pages in place. Rows <= max_rows given at construction.
-  virtual void forward(const ForwardBatch& batch, const CacheMemory& memory, float* logits) = 0;
+  // Updates states and pages in place, and keeps what the logits of batch.logit_rows are made of
+  // until the next forward. Rows <= max_rows given at construction.
+  virtual void forward(const ForwardBatch& batch, const CacheMemory& memory) = 0;
+  // out: [count, vocab_size], of the last forward's logit_rows [first, first + count). The values
+  // of a row do not depend on the others asked for with it.
+  virtual void logits(size_t first, size_t count, float* out) = 0;
 };
 
 struct ModelOptions {
@@ -50,11 +55,13 @@ struct ModelOptions {
 class ModelConfig;
 class WeightsFile;
 
-// The K3 / Kimi-Linear family. Throws std::runtime_error naming the tensor or config key that is wrong.
-std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightsFile& weights, kernels::Ops& ops,
-                                         const ModelOptions& options);
+// The K3 / Kimi-Linear family. Throws std::runtime_error naming the tensor or config key that is
+// wrong.
+std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightsFile& weights,
+                                         kernels::Ops& ops, const ModelOptions& options);
 
-// A model without arithmetic: logits of a row depend only on its token and vocabulary. Measures everything around the forward.
+// A model without arithmetic: logits of a row depend only on its token and vocabulary. Measures
+// everything around the forward.
 std::unique_ptr<Model> make_null_model(uint32_t vocab_size, const ModelOptions& options);
 
 }  // namespace runtime

@@ -1,4 +1,4 @@
-// What config.json says about a model of the K3 / Kimi-Linear family (k3-model.md 1). Every K3
+// What config.json says about a model of the K3 / Kimi-Linear family. Every K3
 // feature is switched by the presence of its key. Invariant: a loaded config is consistent, so the
 // layers need no checks of their own.
 #pragma once
@@ -69,8 +69,8 @@ class ModelConfig {
   uint32_t residual_block = 0;   // attention residuals: layers per bank row; 0: ordinary residuals
   std::vector<TokenId> end_ids;  // ascending; each ends a sequence
   std::optional<TokenId> bos_id, pad_id;
-  bool has_vision = false;          // the file describes a vision tower; it is not loaded yet
-  std::optional<TokenId> media_id;  // placeholder whose embedding image rows will replace
+  bool has_vision = false;          // the file describes a vision tower; it is not loaded
+  std::optional<TokenId> media_id;  // placeholder id of an image
 };
 
 }  // namespace runtime

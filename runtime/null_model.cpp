@@ -2,6 +2,7 @@
 // it a run measures everything around the forward. It touches neither states nor pages, yet asks
 // for some, so that pools and plans are real.
 #include <algorithm>
+#include <vector>
 
 #include "runtime/model.hpp"
 
@@ -21,18 +22,22 @@ class NullModel final : public Model {
   }
   uint64_t weight_bytes() const override { return 0; }
 
-  void forward(const ForwardBatch& batch, const CacheMemory&, float* logits) override {
-    std::fill_n(logits, batch.logit_rows.size() * vocab_size_, 0.0f);
+  void forward(const ForwardBatch& batch, const CacheMemory&) override {
+    favourites_.clear();
     for (const uint32_t row : batch.logit_rows) {
-      const uint32_t favourite =
-          static_cast<uint32_t>(batch.tokens[row]) * 2654435761u % vocab_size_;
-      logits[favourite] = 30.0f;  // e^30 outweighs any vocabulary: sampling follows it too
-      logits += vocab_size_;
+      favourites_.push_back(static_cast<uint32_t>(batch.tokens[row]) * 2654435761u % vocab_size_);
     }
+  }
+
+  void logits(size_t first, size_t count, float* out) override {
+    std::fill_n(out, count * vocab_size_, 0.0f);
+    // e^30 outweighs any vocabulary: sampling follows it too.
+    for (size_t i = 0; i < count; ++i) out[i * vocab_size_ + favourites_.at(first + i)] = 30.0f;
   }
 
  private:
   uint32_t vocab_size_, page_tokens_;
+  std::vector<uint32_t> favourites_;  // [logit rows] of the last forward
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ PlanRow PlanBuilder::make_row(Sequence& sequence, uint32_t count, StepPlan& plan
   if (!now.started) {
     now.started = true;
     clears_.push_back({now.slot});
-    row.start = SequenceStart{sequence.sampling, sequence.tokens, sequence.prompt_tokens,
+    row.start = SequenceStart{sequence.sampling, sequence.tokens(), sequence.prompt_tokens,
                               sequence.prompt_logprobs && !sequence.prompt_sent, now.slot};
   }
   now.consumed += count;

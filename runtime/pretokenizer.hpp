@@ -1,4 +1,4 @@
-// Cuts text into the pieces that byte-pair encoding never merges across (k3-model.md 5.1): words
+// Cuts text into the pieces that byte-pair encoding never merges across: words
 // with their leading blank or punctuation mark, runs of Han characters, numbers of up to three
 // digits, punctuation, white space.
 #pragma once

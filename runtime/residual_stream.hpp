@@ -1,4 +1,4 @@
-// The residual stream of one forward pass, with or without Attention Residuals (k3-model.md 2.1).
+// The residual stream of one forward pass, with or without Attention Residuals.
 // With them, a sublayer reads a softmax mix of the bank (prefix sums at the starts of earlier
 // blocks) and the running prefix; the mix itself never enters the sum. Invariant: the prefix and
 // the bank rows hold raw sums; they are scratch of one forward and nothing of them is cached.

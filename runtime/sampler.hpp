@@ -1,5 +1,5 @@
 // Chooses the next token: argmax(filtered logits / T + Gumbel noise keyed (seed, choice, absolute position)). The same key and the
-// same logits give the same token, whatever the batch, whether it was retracted, and (later) whether it was drafted.
+// same logits give the same token, whatever the batch and whether it was retracted.
 #pragma once
 
 #include <cstdint>

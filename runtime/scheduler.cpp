@@ -12,11 +12,13 @@ namespace runtime {
 Scheduler::Impl::Impl(const SchedulerConfig& settings)
     : config(settings), admission(settings), builder(settings) {
   VERIFY(config.plans_in_flight > 0);
-  std::sort(config.model_end_ids.begin(), config.model_end_ids.end());
 }
 
-void Scheduler::Impl::handle(SchedulerEvent&& event, uint64_t now_us) {
+void Scheduler::Impl::absorb(SchedulerEvent&& event) {
   std::visit([&](auto& value) { on(std::move(value)); }, event);
+}
+
+void Scheduler::Impl::plan(uint64_t now_us) {
   expire(now_us);
   send_plans();
   grow();  // before admit(): a retracted sequence must not ask ahead of the one it made room for
@@ -53,7 +55,7 @@ void Scheduler::Impl::on(Submit&& event) {
     sequence.max_tokens = from.max_tokens;
     sequence.sampling = std::move(from.sampling);
     sequence.prompt_logprobs = from.prompt_logprobs;
-    sequence.tokens = std::move(from.prompt);
+    sequence.prompt = std::move(from.prompt);
     ids.push_back(sequence.id);
     queue.push(sequence);
   }
@@ -91,7 +93,7 @@ void Scheduler::Impl::on_answer(memory::Refusal&& refusal) {
   if (alone && admission.claimed_slots() == running.size()) {
     // Nobody else holds a block, so waiting cannot help: the pool is smaller than
     // SchedulerConfig::capacity says.
-    admission.freed();  // the next in the queue finds out for itself
+    admission.unblock();  // the next in the queue finds out for itself
     kernels::Error error{kernels::ErrorCode::kInternal,
                          "the cache manager refused the only running sequence a page",
                          {}};
@@ -165,10 +167,21 @@ void Scheduler::Impl::check() const {
 Scheduler::Scheduler(const SchedulerConfig& config) : impl_(std::make_unique<Impl>(config)) {}
 Scheduler::~Scheduler() = default;
 
-void Scheduler::handle(SchedulerEvent event, uint64_t now_us, std::vector<SchedulerOutput>& out) {
+void Scheduler::absorb(SchedulerEvent event, std::vector<SchedulerOutput>& out) {
   impl_->out = &out;
-  impl_->handle(std::move(event), now_us);
+  impl_->absorb(std::move(event));
   impl_->out = nullptr;
+}
+
+void Scheduler::plan(uint64_t now_us, std::vector<SchedulerOutput>& out) {
+  impl_->out = &out;
+  impl_->plan(now_us);
+  impl_->out = nullptr;
+}
+
+void Scheduler::handle(SchedulerEvent event, uint64_t now_us, std::vector<SchedulerOutput>& out) {
+  absorb(std::move(event), out);
+  plan(now_us, out);
 }
 
 SchedulerStats Scheduler::stats() const {

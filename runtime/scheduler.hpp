@@ -17,6 +17,7 @@
 
 #include "kernels/base/result.hpp"
 #include "memory/cache_core.hpp"
+#include "runtime/shared_tokens.hpp"
 #include "runtime/step_plan.hpp"
 
 namespace runtime {
@@ -25,11 +26,10 @@ struct SchedulerConfig {
   uint32_t context_length = 4096;  // prompt + output tokens of one sequence
   uint32_t page_tokens = 64;
   uint32_t max_running = 64;  // sequences that hold a working slot
-  // Token rows of one step, decode rows included; >= grid (64) in production.
+  // Token rows of one step, decode rows included.
   uint32_t chunk_tokens = 512;
   uint32_t plans_in_flight = 2;
-  memory::PoolCounts capacity;         // to refuse at once what can never fit
-  std::vector<TokenId> model_end_ids;  // end the sequence unless ignore_eos
+  memory::PoolCounts capacity;  // to refuse at once what can never fit
 };
 
 enum class FinishReason { kStop, kLength, kAbort, kError };
@@ -37,7 +37,7 @@ enum class FinishReason { kStop, kLength, kAbort, kError };
 // ---- events in ----
 struct NewSequence {
   SequenceId sequence;
-  std::vector<TokenId> prompt;
+  SharedTokens prompt;
   uint32_t max_tokens = 0;  // output tokens; 0 = only read the prompt (prompt log-probabilities)
   SamplingParams sampling;
   bool prompt_logprobs = false;
@@ -96,8 +96,11 @@ class Scheduler {
  public:
   explicit Scheduler(const SchedulerConfig& config);
   ~Scheduler();
-  // Appends what is to be sent, in order.
-  void handle(SchedulerEvent event, uint64_t now_us, std::vector<SchedulerOutput>& out);
+  // Events are absorbed, then planned for; both append what is to be sent, in order. What plan()
+  // builds depends on every event absorbed before it.
+  void absorb(SchedulerEvent event, std::vector<SchedulerOutput>& out);
+  void plan(uint64_t now_us, std::vector<SchedulerOutput>& out);
+  void handle(SchedulerEvent event, uint64_t now_us, std::vector<SchedulerOutput>& out);  // both
   SchedulerStats stats() const;
   std::optional<uint64_t> next_deadline_us() const;
   bool idle() const;   // nothing queued, running or in flight

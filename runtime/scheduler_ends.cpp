@@ -43,9 +43,9 @@ void Scheduler::Impl::expire(uint64_t now_us) {
 void Scheduler::Impl::retract(Sequence& sequence) {
   ++counters.retracted_total;
   counters.recomputed_tokens_total +=
-      std::min<uint64_t>(sequence.now.consumed, sequence.tokens.size());
+      std::min<uint64_t>(sequence.now.consumed, sequence.known_tokens());
   end_admission(sequence);
-  sequence.prompt.clear();  // an unfinished prompt is read again from its first token
+  sequence.prompt_values.clear();  // an unfinished prompt is read again from its first token
   queue.push(sequence);
 }
 

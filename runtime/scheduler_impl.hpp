@@ -26,7 +26,8 @@ struct Scheduler::Impl {
 
   explicit Impl(const SchedulerConfig& settings);
 
-  void handle(SchedulerEvent&& event, uint64_t now_us);
+  void absorb(SchedulerEvent&& event);
+  void plan(uint64_t now_us);
   void check() const;
 
   // ---- events ----
@@ -38,7 +39,6 @@ struct Scheduler::Impl {
   void on(Tick&&) {}
   void on_answer(memory::Grant&& grant);
   void on_answer(memory::Refusal&& refusal);
-  void on_answer(memory::Freed&&) { admission.freed(); }
   void on_row(Sequence& sequence, const PlannedStep::Row& planned, RowResult&& row);
   void on_prompt(Sequence& sequence, const PlannedStep::Row& planned, RowResult& row);
   void on_token(Sequence& sequence, RowResult& row);
@@ -50,7 +50,7 @@ struct Scheduler::Impl {
   void finish(Sequence& sequence, Ending ending);
   void end_admission(Sequence& sequence);
 
-  // ---- what follows every event ----
+  // ---- planning ----
   void send_plans();
   void grow();
   void admit();

@@ -54,34 +54,32 @@ void Scheduler::Impl::on_prompt(Sequence& sequence, const PlannedStep::Row& plan
     sequence.prompt_counted = end;
   }
   if (!sequence.prompt_logprobs || sequence.prompt_sent) return;
-  VERIFY(sequence.prompt.size() == planned.position);  // positions 1 .. position are known
-  std::move(row.prompt.begin(), row.prompt.end(), std::back_inserter(sequence.prompt));
+  VERIFY(sequence.prompt_values.size() == planned.position);  // positions 1 .. position are known
+  std::move(row.prompt.begin(), row.prompt.end(), std::back_inserter(sequence.prompt_values));
   if (end < sequence.prompt_tokens) return;
-  VERIFY(sequence.prompt.size() == sequence.prompt_tokens - 1);
+  VERIFY(sequence.prompt_values.size() == sequence.prompt_tokens - 1);
   sequence.prompt_sent = true;
-  tell(SequencePrompt{sequence.request, sequence.id, std::move(sequence.prompt)});
-  sequence.prompt.clear();
+  tell(SequencePrompt{sequence.request, sequence.id, std::move(sequence.prompt_values)});
+  sequence.prompt_values.clear();
 }
 
 void Scheduler::Impl::on_token(Sequence& sequence, RowResult& row) {
   VERIFY(row.token.has_value());
-  VERIFY(row.token_position == sequence.tokens.size());
+  VERIFY(row.token_position == sequence.known_tokens());
   ++counters.generation_tokens_total;
   if (ends(sequence, *row.token)) {
     finish(sequence, {FinishReason::kStop, row.token, {}});
     return;
   }
-  sequence.tokens.push_back(*row.token);
+  sequence.output.push_back(*row.token);
   tell(SequenceToken{sequence.request, sequence.id, *row.token, std::move(row.logprobs)});
   if (sequence.output_tokens() == sequence.max_tokens)
     finish(sequence, {FinishReason::kLength, {}, {}});
 }
 
 bool Scheduler::Impl::ends(const Sequence& sequence, TokenId token) const {
-  const std::vector<TokenId>& own = sequence.sampling.stop_ids;
-  if (std::find(own.begin(), own.end(), token) != own.end()) return true;
-  return !sequence.sampling.ignore_eos &&
-         std::binary_search(config.model_end_ids.begin(), config.model_end_ids.end(), token);
+  const std::vector<TokenId>& stops = sequence.sampling.stop_ids;
+  return std::find(stops.begin(), stops.end(), token) != stops.end();
 }
 
 }  // namespace runtime

@@ -9,6 +9,7 @@
 
 #include "memory/commands.hpp"
 #include "runtime/request.hpp"
+#include "runtime/shared_tokens.hpp"
 #include "runtime/step_plan.hpp"
 
 namespace runtime {
@@ -26,16 +27,17 @@ struct Sequence {
   RequestId request;
   SequenceId id;
   int32_t priority = 0;
-  uint64_t arrival = 0;  // unique, ascending
-  uint32_t prompt_tokens = 0;
+  uint64_t arrival = 0;        // unique, ascending
+  SharedTokens prompt;         // the other choices of the prompt hold it too
+  uint32_t prompt_tokens = 0;  // prompt.size()
   uint32_t max_tokens = 0;
   SamplingParams sampling;
   bool prompt_logprobs = false;
 
   // ---- what is known, across retractions ----
-  std::vector<TokenId> tokens;  // prompt, then the output whose results are back
+  std::vector<TokenId> output;  // whose results are back
   // Of positions 1, 2, ... as far as results are back; emptied when sent.
-  std::vector<PositionLogprobs> prompt;
+  std::vector<PositionLogprobs> prompt_values;
   bool prompt_sent = false;
   uint32_t prompt_counted = 0;  // prompt tokens already in the statistics
 
@@ -62,11 +64,21 @@ struct Sequence {
   // Releases sent before it: more since mean that a refusal is out of date.
   uint64_t asked_at_release = 0;
 
-  uint32_t output_tokens() const { return static_cast<uint32_t>(tokens.size()) - prompt_tokens; }
+  uint32_t output_tokens() const { return static_cast<uint32_t>(output.size()); }
+  uint32_t known_tokens() const { return prompt_tokens + output_tokens(); }
+  std::vector<TokenId> tokens() const;  // all that are known, in order
   // Positions consumed in a whole life: the last sampled token is never an input.
   uint32_t limit_positions() const { return prompt_tokens + std::max(max_tokens, 1u) - 1; }
   bool prefilling() const { return now.consumed < now.start_tokens; }
 };
+
+inline std::vector<TokenId> Sequence::tokens() const {
+  std::vector<TokenId> all;
+  all.reserve(known_tokens());
+  all.insert(all.end(), prompt.begin(), prompt.end());
+  all.insert(all.end(), output.begin(), output.end());
+  return all;
+}
 
 // The order of admission and of prefill: higher priority first, then first come, first served.
 inline bool goes_before(const Sequence& a, const Sequence& b) {

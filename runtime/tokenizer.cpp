@@ -11,6 +11,8 @@
 
 namespace runtime {
 
+constexpr size_t kPiecesPerQuestion = 1024;  // about a millisecond of words
+
 struct Tokenizer::Impl {
   Impl(std::vector<std::string> tokens, std::map<TokenId, std::string> names)
       : base(std::move(tokens)), special_names(std::move(names)) {
@@ -18,10 +20,14 @@ struct Tokenizer::Impl {
   }
 
   // `text` is valid UTF-8.
-  void encode_valid(std::string_view text, std::vector<TokenId>& out) const {
+  void encode_valid(std::string_view text, std::vector<TokenId>& out,
+                    const KeepGoing& keep_going) const {
     std::vector<std::string_view> pieces;
     pretokenizer.split(text, pieces);
-    for (const std::string_view piece : pieces) base.encode(piece, out);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (i % kPiecesPerQuestion == 0 && keep_going && !keep_going()) return;
+      base.encode(pieces[i], out);
+    }
   }
 
   BytePairEncoder base;
@@ -44,20 +50,23 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& directory) {
   return tokenizer;
 }
 
-void Tokenizer::encode_text(std::string_view text, std::vector<TokenId>& out) const {
+void Tokenizer::encode_text(std::string_view text, std::vector<TokenId>& out,
+                            const KeepGoing& keep_going) const {
   size_t valid_begin = 0;  // start of the current stretch of valid UTF-8
   size_t i = 0;
   while (i < text.size()) {
     const Utf8Unit unit = next_utf8_unit(text.substr(i));
     if (unit.kind != Utf8Unit::Kind::kValid) {
-      impl_->encode_valid(text.substr(valid_begin, i - valid_begin), out);
+      impl_->encode_valid(text.substr(valid_begin, i - valid_begin), out, keep_going);
       for (size_t k = 0; k < unit.bytes; ++k) impl_->base.encode(text.substr(i + k, 1), out);
       valid_begin = i + unit.bytes;
     }
     i += unit.bytes;
   }
-  impl_->encode_valid(text.substr(valid_begin), out);
+  impl_->encode_valid(text.substr(valid_begin), out, keep_going);
 }
+
+size_t Tokenizer::longest_token_bytes() const { return impl_->base.longest_bytes(); }
 
 std::optional<TokenId> Tokenizer::special(std::string_view name) const {
   const auto found = impl_->special_ids.find(name);

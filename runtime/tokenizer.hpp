@@ -1,7 +1,8 @@
-// tiktoken byte-pair encoding with a PCRE2 pre-tokenizer (k3-model.md 5.1). Immutable after load:
+// tiktoken byte-pair encoding with a PCRE2 pre-tokenizer. Immutable after load:
 // shared by threads.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,9 @@
 
 namespace runtime {
 
+// Asked now and then during long work, which ends at once when the answer is no. Empty: not asked.
+using KeepGoing = std::function<bool()>;
+
 class Tokenizer {
  public:
   // Reads DIR/tiktoken.model and DIR/tokenizer_config.json. Throws std::runtime_error naming file
@@ -22,8 +26,10 @@ class Tokenizer {
   ~Tokenizer();
 
   // Text never yields a control id: a literal "<|open|>" becomes ordinary tokens. Invalid UTF-8 is
-  // encoded byte by byte.
-  void encode_text(std::string_view text, std::vector<TokenId>& out) const;
+  // encoded byte by byte. Once keep_going says no, the ids are incomplete.
+  void encode_text(std::string_view text, std::vector<TokenId>& out,
+                   const KeepGoing& keep_going = {}) const;
+  size_t longest_token_bytes() const;  // of those that text can become
   std::optional<TokenId> special(
       std::string_view name) const;  // by its name in tokenizer_config.json
   bool is_special(TokenId id) const;

@@ -1,24 +1,17 @@
 #include "runtime/trace.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 
+#include "kernels/base/steady_clock.hpp"
+
 namespace runtime {
-namespace {
-
-uint64_t steady_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
-
-}  // namespace
 
 struct Trace::Ring {
   mutable std::mutex mutex;
   std::vector<Hop> hops;  // [capacity]; valid below min(written, capacity)
   size_t written = 0;
-  Clock clock = steady_ns;
+  Clock clock = kernels::steady_now_ns;
 };
 
 Trace::Trace() : ring_(std::make_unique<Ring>()) {}
@@ -32,7 +25,7 @@ void Trace::enable(size_t capacity, Clock clock) {
   const std::lock_guard lock(ring_->mutex);
   ring_->hops.assign(std::max<size_t>(capacity, 1), Hop{});
   ring_->written = 0;
-  ring_->clock = clock ? std::move(clock) : Clock(steady_ns);
+  ring_->clock = clock ? std::move(clock) : Clock(kernels::steady_now_ns);
   enabled_ = true;
 }
 

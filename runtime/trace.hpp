@@ -15,10 +15,12 @@
 
 namespace runtime {
 
-// The path of a request, each hop named after its function. net.* hops are recorded by net/.
-inline constexpr std::array<const char*, 10> kRequestHops = {
-    "net.read_request", "net.parse",  "gateway.submit",   "text_worker.encode", "scheduler.enqueue",
-    "scheduler.plan",   "worker.run", "scheduler.absorb", "session.token",      "net.push"};
+// The path of a request: each hop is named after the actor and the function of it (or of the class
+// it is made of) that recorded it; net.* hops are recorded by net/.
+inline constexpr std::array<const char*, 12> kRequestHops = {
+    "net.read_request",   "net.parse",        "gateway.submit",    "session.begin",
+    "text_worker.encode", "session.submit",   "scheduler.enqueue", "scheduler.plan",
+    "worker.run",         "scheduler.absorb", "session.token",     "net.push"};
 
 struct Hop {
   RequestId request;

@@ -1,5 +1,5 @@
 // Splits a chat answer into reasoning, content and tool calls while it streams. Works on token ids,
-// so text that only looks like markup stays text (k3-model.md 5.4). Streamed and whole answers pass
+// so text that only looks like markup stays text. Streamed and whole answers pass
 // through the same code.
 #pragma once
 

@@ -82,7 +82,6 @@ void Renderer::render_internal(std::string_view type, std::string_view body) {
 
 Renderer::Failure Renderer::render_effort() {
   if (!prompt_.thinking || prompt_.effort.empty()) return std::nullopt;
-  constexpr std::array<std::string_view, 4> kEfforts{"low", "medium", "high", "max"};
   if (std::find(kEfforts.begin(), kEfforts.end(), prompt_.effort) == kEfforts.end()) {
     return invalid(
         "reasoning_effort is \"" + prompt_.effort + "\"; expected low, medium, high or max",
@@ -297,11 +296,12 @@ kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt) {
 }
 
 kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,
-                                                      const std::vector<Segment>& segments) {
+                                                      const std::vector<Segment>& segments,
+                                                      const KeepGoing& keep_going) {
   std::vector<TokenId> ids;
   for (const Segment& segment : segments) {
     if (!segment.control) {
-      tokenizer.encode_text(segment.text, ids);
+      tokenizer.encode_text(segment.text, ids, keep_going);
       continue;
     }
     const auto id = tokenizer.special(segment.text);

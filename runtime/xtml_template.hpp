@@ -1,4 +1,4 @@
-// Renders a conversation to token ids: XTML segments, each encoded on its own (k3-model.md 5.2).
+// Renders a conversation to token ids: XTML segments, each encoded on its own.
 #pragma once
 
 #include <string>
@@ -18,8 +18,10 @@ struct Segment {
 // Errors name the message index and field (e.g. "messages[2].tool_calls[0].function.arguments").
 kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt);
 
-// Errors when the tokenizer lacks a control marker the segments need.
+// Errors when the tokenizer lacks a control marker the segments need. Once keep_going says no, the
+// ids are incomplete.
 kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,
-                                                      const std::vector<Segment>& segments);
+                                                      const std::vector<Segment>& segments,
+                                                      const KeepGoing& keep_going = {});
 
 }  // namespace runtime

@@ -40,7 +40,7 @@ TEST_CASE("Settings that cannot work are refused by name", "[actors]") {
   CHECK(refusal(&EngineConfig::page_tokens, 0u) ==
         "page_tokens: must be a power of two up to 1024, got 0");
   CHECK(refusal(&EngineConfig::chunk_tokens, 63u) ==
-        "chunk_tokens: must be at least 64 (the grid of KDA chunks and pages), got 63");
+        "chunk_tokens: must be at least 64 and at least page_tokens, got 63");
   CHECK(refusal(&EngineConfig::max_running_requests, 0u) ==
         "max_running_requests: must be at least 1");
   CHECK(refusal(&EngineConfig::max_running_requests, 65u) ==

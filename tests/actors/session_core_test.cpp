@@ -98,6 +98,10 @@ TEST_CASE("Choices of one prompt are told apart and share its prompt tokens", "[
   REQUIRE(submit);
   REQUIRE(submit->sequences.size() == 2);
   CHECK(submit->sequences[1].sampling.choice == 1);
+  // One prompt, held once: by both choices and by what the client was told.
+  const auto* ids = &submit->sequences[0].prompt.ids();
+  CHECK(&submit->sequences[1].prompt.ids() == ids);
+  CHECK(&desk.recorder.last<Accepted>()->prompts[0].ids() == ids);
   desk.tokens("x", 0);
   desk.tokens("y", 1);
   desk.finish(FinishReason::kLength, 1, 1);

@@ -38,6 +38,10 @@ TEST_CASE("Text and ids become prompts with their output limits", "[actors]") {
 
   auto open_ended = ask("hello");
   CHECK(encoder.encode(open_ended)->max_tokens == std::vector<uint32_t>{15});
+  open_ended.default_max_tokens = 4;
+  CHECK(encoder.encode(open_ended)->max_tokens == std::vector<uint32_t>{4});
+  open_ended.default_max_tokens = 16;  // more than fits: never the client's fault
+  CHECK(encoder.encode(open_ended)->max_tokens == std::vector<uint32_t>{15});
   auto no_end = ask("hello");
   no_end.sampling.ignore_eos = true;
   REQUIRE(encoder.encode(no_end).has_value());

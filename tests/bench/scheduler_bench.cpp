@@ -45,9 +45,11 @@ class Loop {
     scheduler_.handle(std::move(event), 0, out_);
     for (size_t i = 0; i < out_.size(); ++i) {
       if (const auto* request = std::get_if<memory::CacheRequest>(&out_[i])) {
-        memory::CacheAnswer answer =
-            std::visit([&](const auto& r) { return cache_.handle(r); }, *request);
-        scheduler_.handle(std::move(answer), 0, out_);
+        if (const auto* reserve = std::get_if<memory::Reserve>(request)) {
+          scheduler_.handle(cache_.handle(*reserve), 0, out_);
+        } else {
+          cache_.handle(std::get<memory::Release>(*request));
+        }
       }
     }
     spent_us += cpu_us() - before;
@@ -101,7 +103,7 @@ void measure(uint32_t rows) {
   for (uint32_t i = 0; i < rows; ++i) {
     runtime::NewSequence sequence;
     sequence.sequence = {i + 1};
-    sequence.prompt.assign(kPrompt, 7);
+    sequence.prompt = std::vector<runtime::TokenId>(kPrompt, 7);
     sequence.max_tokens = kOutput;
     loop.event(runtime::Submit{{i + 1}, {sequence}, 0, 0});
   }

@@ -43,9 +43,9 @@ TEST_CASE("a second reserve adds to what the sequence holds, and one release giv
   CHECK(std::get<memory::Grant>(more).pages.size() == 2);  // only the new ones
   CHECK(std::get<memory::Grant>(more).binds.size() == 2);
   CHECK(core.counts().pages.held == 3);
-  const auto freed = core.handle(memory::Release{{1}});
-  CHECK(std::get<memory::Freed>(freed).counts.pages.free == 4);
-  CHECK(std::get<memory::Freed>(freed).counts.states.free == 2);
+  core.handle(memory::Release{{1}});
+  CHECK(core.counts().pages.free == 4);
+  CHECK(core.counts().states.free == 2);
   CHECK(core.owner_count() == 0);
   core.handle(memory::Release{{1}});  // unknown by now
   core.handle(memory::Release{{42}});

@@ -76,9 +76,10 @@ struct RandomAnswer {
   Events events(uint32_t prompts, uint32_t n, bool chat, bool logprobs, bool prompt_logprobs) {
     actors::Accepted accepted;
     for (uint32_t i = 0; i < prompts; ++i) {
-      accepted.prompts.emplace_back();
+      std::vector<runtime::TokenId> prompt;
       for (uint32_t j = 1 + below(6); j > 0; --j)
-        accepted.prompts.back().push_back(static_cast<runtime::TokenId>(below(512)));
+        prompt.push_back(static_cast<runtime::TokenId>(below(512)));
+      accepted.prompts.emplace_back(std::move(prompt));
     }
     Events out{accepted};
     std::vector<uint32_t> open, calls(prompts * n), seen(prompts * n);

@@ -246,10 +246,12 @@ TEST_CASE("Without Clear a reused slot would be noticed", "[runtime]") {
   const std::vector<uint32_t> pages{0}, logit_rows{1};
   std::vector<float> logits(model.vocab_size());
   const runtime::ForwardBatch batch{tokens, {segments, pages, 2}, logit_rows};
-  model.forward(batch, memory, logits.data());
+  model.forward(batch, memory);
+  model.logits(0, 1, logits.data());
   CHECK(logits == model.logits_after(tokens));
   CHECK(*model.violations() == 0);
-  model.forward(batch, memory, logits.data());
+  model.forward(batch, memory);
+  model.logits(0, 1, logits.data());
   CHECK(logits != model.logits_after(tokens));
   CHECK(*model.violations() > 0);
 }
@@ -387,7 +389,9 @@ TEST_CASE("The null model's next token depends on the last one alone and needs r
   const std::vector<kernels::Segment> segments{{0, 2, 0, 0, 0}, {2, 1, 0, 1, 1}};
   const std::vector<uint32_t> pages{0, 1}, logit_rows{0, 1, 2};
   std::vector<float> logits(3 * 1000);
-  model->forward({tokens, {segments, pages, 3}, logit_rows}, {}, logits.data());
+  model->forward({tokens, {segments, pages, 3}, logit_rows}, {});
+  model->logits(0, 1, logits.data());  // in two groups
+  model->logits(1, 2, logits.data() + 1000);
   const std::vector<float> first(logits.begin(), logits.begin() + 1000);
   CHECK(first == std::vector<float>(logits.begin() + 2000, logits.end()));
   CHECK(first != std::vector<float>(logits.begin() + 1000, logits.begin() + 2000));

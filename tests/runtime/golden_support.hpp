@@ -76,7 +76,8 @@ class Runner {
     if (only) wanted = *only;
     Logits logits(wanted.size() * config.vocab);
     const kernels::BatchView view{segments, page_table_, static_cast<uint32_t>(tokens.size())};
-    model_->forward({tokens, view, wanted}, memory_, logits.data());
+    model_->forward({tokens, view, wanted}, memory_);
+    model_->logits(0, wanted.size(), logits.data());
     return logits;
   }
 

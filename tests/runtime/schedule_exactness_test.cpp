@@ -47,10 +47,10 @@ class BorrowedModel final : public runtime::Model {
   uint32_t vocab_size() const override { return model_.vocab_size(); }
   runtime::CacheGeometry geometry() const override { return model_.geometry(); }
   uint64_t weight_bytes() const override { return model_.weight_bytes(); }
-  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory& memory,
-               float* logits) override {
-    model_.forward(batch, memory, logits);
+  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory& memory) override {
+    model_.forward(batch, memory);
   }
+  void logits(size_t first, size_t count, float* out) override { model_.logits(first, count, out); }
 
  private:
   runtime::Model& model_;

@@ -8,8 +8,7 @@ using namespace runtime_test;
 using runtime::FinishReason;
 
 bool same_as_alone(const World& world, SequenceId id) {
-  return world.lives.at(id).output ==
-         run_alone(world.lives.at(id).asked, world.config.model_end_ids).output;
+  return world.lives.at(id).output == run_alone(world.lives.at(id).asked).output;
 }
 
 runtime::NewSequence sequence_of(uint64_t id, size_t prompt, uint32_t max_tokens) {
@@ -172,7 +171,7 @@ TEST_CASE(
     all[i].priority = priority;
     all[i].arrival = arrival;
     all[i].prompt_tokens = 2;
-    all[i].tokens.resize(2 + output);
+    all[i].output.resize(output);
     return &all[i];
   };
   runtime::Sequence* first = make(0, 0, 1, 0);  // the fewest of all, but the first never yields

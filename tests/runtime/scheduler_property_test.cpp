@@ -46,8 +46,9 @@ class Fuzz {
     for (uint32_t i = 0; i < count; ++i) {
       runtime::NewSequence sequence;
       sequence.sequence = {++world_.last_id};
-      sequence.prompt.resize(1 + below(below(4) == 0 ? 20 : 6));
-      for (TokenId& token : sequence.prompt) token = static_cast<TokenId>(below(kVocab));
+      std::vector<TokenId> prompt(1 + below(below(4) == 0 ? 20 : 6));
+      for (TokenId& token : prompt) token = static_cast<TokenId>(below(kVocab));
+      sequence.prompt = std::move(prompt);
       sequence.max_tokens = below(8) == 0 ? 0 : 1 + below(20);
       sequence.sampling.seed = rng_();
       sequence.sampling.ignore_eos = below(2) == 0;
@@ -117,7 +118,7 @@ class Fuzz {
     std::optional<uint32_t> nan;
     if (const auto found = world_.worker.nan_at.find(id); found != world_.worker.nan_at.end())
       nan = found->second;
-    const Solo solo = run_alone(life.asked, world_.config.model_end_ids, nan);
+    const Solo solo = run_alone(life.asked, nan);
     REQUIRE(end.prompt_tokens == life.asked.prompt.size());
     for (const runtime::SequencePrompt& prompt : life.prompts) {
       REQUIRE(life.asked.prompt_logprobs);

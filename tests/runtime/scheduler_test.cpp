@@ -18,8 +18,7 @@ const runtime::Forward& forward_of(const runtime::StepPlan& plan) {
 }
 
 bool same_as_alone(const World& world, SequenceId id) {
-  return world.lives.at(id).output ==
-         run_alone(world.lives.at(id).asked, world.config.model_end_ids).output;
+  return world.lives.at(id).output == run_alone(world.lives.at(id).asked).output;
 }
 
 uint32_t closes_in(const runtime::StepPlan& plan) {
@@ -282,7 +281,7 @@ TEST_CASE("an idle scheduler answers a tick with nothing", "[runtime][scheduler]
   world.handle(runtime::Tick{});
   world.handle(runtime::Abort{{123}});
   world.handle(runtime::StopSequence{{123}});
-  world.handle(memory::CacheAnswer{memory::Freed{}});
+  world.handle(memory::CacheAnswer{memory::Refusal{{123}, 7}});
   CHECK(world.to_cache.empty());
   CHECK(world.to_worker.empty());
   CHECK(world.scheduler.idle());

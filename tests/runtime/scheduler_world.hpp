@@ -24,7 +24,6 @@ inline Settings settings(uint32_t slots, uint32_t pages, uint32_t page_tokens,
   s.scheduler.page_tokens = page_tokens;
   s.scheduler.max_running = slots;
   s.scheduler.chunk_tokens = chunk_tokens;
-  s.scheduler.model_end_ids = {0};
   s.scheduler.capacity = {{slots, slots, 0}, {pages, pages, 0}};
   return s;
 }
@@ -48,8 +47,11 @@ class World {
 
   // ---- events ----
   void submit(runtime::Submit submit) {
-    for (const auto& sequence : submit.sequences)
+    for (auto& sequence : submit.sequences) {
+      // As the text encoder does with the model's end ids.
+      if (!sequence.sampling.ignore_eos) sequence.sampling.stop_ids.push_back(0);
       lives[sequence.sequence] = {sequence, submit.request, {}, {}, {}, 0};
+    }
     handle(std::move(submit));
   }
   SequenceId submit_one(std::vector<TokenId> prompt, uint32_t max_tokens, int32_t priority = 0,
@@ -75,7 +77,7 @@ class World {
     if (to_cache.empty()) return false;
     const memory::CacheRequest request = to_cache.front();
     to_cache.pop_front();
-    answers.push_back(std::visit([&](const auto& r) { return answer(r); }, request));
+    std::visit([&](const auto& r) { serve(r); }, request);
     cache.check();
     return true;
   }
@@ -159,20 +161,18 @@ class World {
     return memory::make_split_pool(pool);
   }
 
-  memory::CacheAnswer answer(const memory::Reserve& request) {
+  void serve(const memory::Reserve& request) {
     auto given = cache.handle(request);
     if (request.slots > 0 && std::holds_alternative<memory::Grant>(given))
       ++grants[request.sequence];
-    return given;
+    answers.push_back(std::move(given));
   }
-  memory::CacheAnswer answer(const memory::Release& request) {
+  void serve(const memory::Release& request) {
     const size_t owners = cache.owner_count();
-    auto given = cache.handle(request);
+    cache.handle(request);
     if (cache.owner_count() < owners) ++releases[request.sequence];
-    return given;
   }
 
-  void answered(const memory::Freed&) {}
   template <class Answer>
   void answered(const Answer& value) {
     const auto found = asking.find(value.sequence);
@@ -262,8 +262,7 @@ struct Solo {
   std::vector<float> prompt_logprobs;
 };
 
-inline Solo run_alone(const runtime::NewSequence& asked, const std::vector<TokenId>& end_ids,
-                      std::optional<uint32_t> nan_at = {}) {
+inline Solo run_alone(const runtime::NewSequence& asked, std::optional<uint32_t> nan_at = {}) {
   Solo solo;
   uint64_t state = 0;
   for (size_t i = 0; i < asked.prompt.size(); ++i) {
@@ -277,8 +276,7 @@ inline Solo run_alone(const runtime::NewSequence& asked, const std::vector<Token
   if (nan_at && position >= *nan_at) solo.reason = runtime::FinishReason::kError;
   while (solo.reason == runtime::FinishReason::kLength && solo.output.size() < asked.max_tokens) {
     const TokenId token = choose(state, asked.sampling.seed, position++);
-    if (is_in(token, asked.sampling.stop_ids) ||
-        (!asked.sampling.ignore_eos && is_in(token, end_ids))) {
+    if (is_in(token, asked.sampling.stop_ids)) {
       solo.reason = runtime::FinishReason::kStop;
       solo.stop_id = token;
       break;

@@ -33,7 +33,7 @@ class SystemLab {
   SystemLab(const runtime::EngineConfig& config, ModelFactory factory, uint32_t seed = 0)
       : rng_(seed) {
     SystemOptions options;
-    options.own_thread_only = true;
+    options.testing_scheduler = true;
     options.clock = [now = now_ns_] { return *now; };
     options.factory = std::move(factory);
     options.on_failure = [this](const std::string& reason) { losses_.push_back(reason); };
@@ -61,6 +61,7 @@ class SystemLab {
     system_->impl_->lab()->advance_time(time);
   }
   const std::vector<std::string>& losses() const { return losses_; }  // told by on_failure
+  size_t timers() const { return system_->impl_->lab()->clock().schedule().size(); }
   uint32_t open() const { return system_->impl_->desk.open_count(); }
   std::mt19937& rng() { return rng_; }
 
@@ -184,22 +185,25 @@ class AlphabetModel final : public runtime::Model {
     return {64, uint64_t{8} * page_tokens_, page_tokens_};
   }
   uint64_t weight_bytes() const override { return 0; }
-  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory&,
-               float* logits) override {
-    std::fill_n(logits, batch.logit_rows.size() * vocab_size(), 0.0f);
+  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory&) override {
     if (std::find(batch.tokens.begin(), batch.tokens.end(), '#') != batch.tokens.end())
       throw std::bad_alloc();
-    for (const uint32_t row : batch.logit_rows) {
-      const runtime::TokenId token = batch.tokens[row];
+    wanted_.clear();
+    for (const uint32_t row : batch.logit_rows) wanted_.push_back(batch.tokens[row]);
+  }
+  void logits(size_t first, size_t count, float* out) override {
+    std::fill_n(out, count * vocab_size(), 0.0f);
+    for (size_t i = 0; i < count; ++i, out += vocab_size()) {
+      const runtime::TokenId token = wanted_.at(first + i);
       const bool letter = token >= 'a' && token < 'z';
       const runtime::TokenId next = letter ? token + 1 : (token == 'z' ? kEnd : 'a');
-      logits[next] = token == '!' ? std::numeric_limits<float>::quiet_NaN() : 30.0f;
-      logits += vocab_size();
+      out[next] = token == '!' ? std::numeric_limits<float>::quiet_NaN() : 30.0f;
     }
   }
 
  private:
   uint32_t page_tokens_;
+  std::vector<runtime::TokenId> wanted_;
 };
 
 // Written once per process.

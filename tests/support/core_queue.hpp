@@ -75,8 +75,11 @@ class CoreQueue {
   }
 
   void answer(const memory::CacheRequest& request) {
-    answers_.push_back(
-        std::visit([this](const auto& typed) { return cache_.handle(typed); }, request));
+    if (const auto* reserve = std::get_if<memory::Reserve>(&request)) {
+      answers_.push_back(cache_.handle(*reserve));
+    } else {
+      cache_.handle(std::get<memory::Release>(request));
+    }
     cache_.check();
   }
 

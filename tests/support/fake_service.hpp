@@ -63,7 +63,8 @@ class FakeService final : public actors::Service {
   std::atomic<bool> is_ready{true};
   std::atomic<bool> may_flush{true};
   std::shared_ptr<const runtime::Tokenizer> words;
-  std::function<void()> before_metrics;  // on the calling thread
+  std::function<void()> before_metrics, before_tokenizer;  // on the calling thread
+  std::string failure;  // not empty: the engine is lost for this reason
   void refuse(std::optional<kernels::Error> error) {
     const std::lock_guard lock(mutex_);
     refusal_ = std::move(error);
@@ -98,6 +99,7 @@ class FakeService final : public actors::Service {
   // ---- actors::Service ----
   actors::ServicePhase phase() const override {
     using Kind = actors::ServicePhase::Kind;
+    if (!failure.empty()) return {Kind::kFailed, failure};
     return {is_ready ? Kind::kReady : Kind::kStarting, {}};
   }
   bool ready() const override { return is_ready; }
@@ -132,7 +134,10 @@ class FakeService final : public actors::Service {
     return numbers;
   }
   bool flush_cache() override { return may_flush; }
-  std::shared_ptr<const runtime::Tokenizer> tokenizer() const override { return words; }
+  std::shared_ptr<const runtime::Tokenizer> tokenizer() const override {
+    if (before_tokenizer) before_tokenizer();
+    return words;
+  }
 
  private:
   template <class Condition>

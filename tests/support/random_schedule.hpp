@@ -50,7 +50,6 @@ class ScheduleMaker {
     config.context_length = limits_.prompt_tokens + limits_.output_tokens;
     config.max_running = one_in(6) ? 1 : between(2, 6);
     config.plans_in_flight = one_in(4) ? 1 : 2;
-    config.model_end_ids = {0};
     const uint32_t slots = one_in(4) ? between(1, config.max_running) : config.max_running;
     // At least what the longest sequence can need, so nothing is refused; often hardly more, so
     // running sequences collide.
@@ -67,9 +66,11 @@ class ScheduleMaker {
     made.submit.priority = one_in(3) ? static_cast<int32_t>(between(0, 4)) - 2 : 0;
     made.arrives_at = between(0, 100);
     runtime::NewSequence sequence;
+    std::vector<runtime::TokenId> prompt;
     const uint32_t longest =
         one_in(2) ? limits_.prompt_tokens : 6;  // many short prompts: many grow at once
-    for (uint32_t i = between(1, longest); i > 0; --i) sequence.prompt.push_back(token());
+    for (uint32_t i = between(1, longest); i > 0; --i) prompt.push_back(token());
+    sequence.prompt = std::move(prompt);
     sequence.max_tokens = one_in(2) ? limits_.output_tokens : between(1, limits_.output_tokens);
     sequence.sampling = sampling();
     if (one_in(4)) sequence.prompt_logprobs = true;

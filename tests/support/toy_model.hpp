@@ -42,8 +42,8 @@ class ToyModel final : public runtime::Model {
   uint64_t weight_bytes() const override { return 0; }
   std::shared_ptr<const uint64_t> violations() const { return violations_; }  // outlives the model
 
-  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory& memory,
-               float* logits) override {
+  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory& memory) override {
+    wanted_.clear();
     size_t next = 0;  // in logit_rows
     uint32_t row = 0;
     for (const kernels::Segment& segment : batch.view.segments) {
@@ -63,13 +63,19 @@ class ToyModel final : public runtime::Model {
         state = step(state, token);
         if (seen != state.hash) ++*violations_;
         if (next == batch.logit_rows.size() || batch.logit_rows[next] != row) continue;
-        write_logits(toy_mix(state.hash, seen), state.poisoned,
-                     logits + next * options_.vocab_size);
+        wanted_.push_back({toy_mix(state.hash, seen), state.poisoned});
         ++next;
       }
       std::memcpy(slot, &state, sizeof state);
     }
     if (next != batch.logit_rows.size() || row != batch.view.row_count) ++*violations_;
+  }
+
+  void logits(size_t first, size_t count, float* out) override {
+    for (size_t i = 0; i < count; ++i) {
+      const Wanted& wanted = wanted_.at(first + i);
+      write_logits(wanted.hash, wanted.poisoned, out + i * options_.vocab_size);
+    }
   }
 
   // The oracle: logits after these tokens, without slots or pages.
@@ -118,7 +124,11 @@ class ToyModel final : public runtime::Model {
     }
   }
 
+  struct Wanted {
+    uint64_t hash = 0, poisoned = 0;
+  };
   Options options_;
+  std::vector<Wanted> wanted_;  // [logit rows] of the last forward
   std::shared_ptr<uint64_t> violations_;
 };
 

@@ -1,0 +1,83 @@
+#include "actors/engine_settings.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace actors {
+namespace {
+
+// Chunks may end anywhere; smaller ones are refused so that no deployment comes to depend on cutting
+// a prompt finer than a recurrent state can be saved at (the chunk of the KDA prefill, 64 rows).
+constexpr uint32_t kChunkTokensMin = 64;
+constexpr uint32_t kPageTokensMax = 1024;
+
+void demand(bool fine, const std::string& message) {
+  if (!fine) throw std::invalid_argument(message);
+}
+
+bool is_cuda(const std::string& device) {
+  return device == "cuda" || device.rfind("cuda:", 0) == 0;
+}
+
+uint64_t pages_of(uint64_t tokens, uint32_t page_tokens) {
+  return (tokens + page_tokens - 1) / page_tokens;
+}
+
+}  // namespace
+
+kernels::DType kv_dtype(const std::string& name) {
+  if (name == "f32") return kernels::DType::kF32;
+  if (name == "bf16") return kernels::DType::kBF16;
+  throw std::invalid_argument("kv_dtype: \"" + name + "\" is unknown; f32 and bf16 exist");
+}
+
+uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
+                        const memory::PoolCounts& counts) {
+  const uint64_t pool_max = uint64_t{counts.pages.total} * config.page_tokens;
+  const uint64_t own_max = model_max == 0 ? std::numeric_limits<uint32_t>::max() : model_max;
+  const uint64_t asked = config.context_length;
+  if (asked == 0) return static_cast<uint32_t>(std::min(pool_max, own_max));
+  demand(asked <= own_max, "context_length: " + std::to_string(asked) +
+                               " is more than the model's maximum of " + std::to_string(own_max));
+  demand(asked <= pool_max,
+         "context_length: " + std::to_string(asked) + " needs " +
+             std::to_string(pages_of(asked, config.page_tokens)) + " pages, memory_gb = " +
+             std::to_string(config.memory_gb) + " leaves " + std::to_string(counts.pages.total) +
+             " (" + std::to_string(pool_max) + " tokens); raise memory_gb or lower state_share");
+  return static_cast<uint32_t>(asked);
+}
+
+void check_config(const runtime::EngineConfig& config) {
+  demand(!is_cuda(config.device), "device: the CUDA backend has no model kernels yet; use cpu");
+  demand(config.device == "cpu" || config.device == "null",
+         "device: \"" + config.device + "\" is unknown; cpu, cuda and null exist");
+  kv_dtype(config.kv_dtype);
+  demand(config.page_tokens > 0 && (config.page_tokens & (config.page_tokens - 1)) == 0 &&
+             config.page_tokens <= kPageTokensMax,
+         "page_tokens: must be a power of two up to " + std::to_string(kPageTokensMax) + ", got " +
+             std::to_string(config.page_tokens));
+  demand(config.chunk_tokens >= std::max(kChunkTokensMin, config.page_tokens),
+         "chunk_tokens: must be at least " +
+             std::to_string(std::max(kChunkTokensMin, config.page_tokens)) +
+             " and at least page_tokens, got " + std::to_string(config.chunk_tokens));
+  demand(config.chunk_tokens <= 65536,
+         "chunk_tokens: must be at most 65536, got " + std::to_string(config.chunk_tokens));
+  demand(config.max_running_requests > 0, "max_running_requests: must be at least 1");
+  demand(config.max_running_requests <= config.chunk_tokens,
+         "max_running_requests: " + std::to_string(config.max_running_requests) +
+             " sequences do not fit in a step of chunk_tokens = " +
+             std::to_string(config.chunk_tokens));
+  demand(config.memory_gb > 0 && config.memory_gb <= 1048576,
+         "memory_gb: must lie between 0 and 1048576, got " + std::to_string(config.memory_gb));
+  demand(config.state_share > 0 && config.state_share < 1,
+         "state_share: must lie between 0 and 1, got " + std::to_string(config.state_share));
+  demand(config.threads <= 1024,
+         "threads: must be at most 1024, got " + std::to_string(config.threads));
+  const std::string& effort = config.default_reasoning_effort;
+  demand(
+      effort == "low" || effort == "medium" || effort == "high" || effort == "max",
+      "default_reasoning_effort: \"" + effort + "\" is unknown; low, medium, high and max exist");
+}
+
+}  // namespace actors

@@ -1,0 +1,27 @@
+// Which settings of the engine can work, and what follows from them. Everything here throws
+// std::invalid_argument whose message begins with the setting's name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/base/dtype.hpp"
+#include "memory/pool.hpp"
+#include "runtime/engine_config.hpp"
+
+namespace actors {
+
+// All that can be known without the model.
+void check_config(const runtime::EngineConfig& config);
+
+kernels::DType kv_dtype(const std::string& name);
+
+inline uint64_t arena_bytes(const runtime::EngineConfig& config) {
+  return static_cast<uint64_t>(config.memory_gb * 1024.0 * 1024.0 * 1024.0);
+}
+
+// The longest sequence that the model and the page pool allow, or the one asked for if they do.
+uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
+                        const memory::PoolCounts& counts);
+
+}  // namespace actors

@@ -1,0 +1,53 @@
+#include "actors/model_loading.hpp"
+
+#include <string>
+
+#include "runtime/model_config.hpp"
+#include "runtime/weights.hpp"
+
+namespace actors {
+namespace {
+
+constexpr uint32_t kNullVocabulary = 512;  // of a null model that has no config.json
+
+LoadedModel load_hybrid(const std::string& directory, kernels::Ops& ops,
+                        const runtime::ModelOptions& options) {
+  const auto config = runtime::ModelConfig::load(directory);
+  LoadedModel loaded;
+  // The model copies what it keeps: the files are unmapped here.
+  loaded.model =
+      runtime::load_hybrid_model(config, runtime::WeightsFile::load(directory), ops, options);
+  loaded.tokenizer = runtime::Tokenizer::load(directory);
+  loaded.max_positions = config.max_positions;
+  loaded.end_ids = config.end_ids;
+  return loaded;
+}
+
+LoadedModel load_null(const std::string& directory, const runtime::ModelOptions& options) {
+  LoadedModel loaded;
+  uint32_t vocab = kNullVocabulary;
+  if (!directory.empty()) {
+    const auto config = runtime::ModelConfig::load(directory);
+    vocab = config.vocab;
+    loaded.tokenizer = runtime::Tokenizer::load(directory);
+    loaded.max_positions = config.max_positions;
+    loaded.end_ids = config.end_ids;
+  }
+  loaded.model = runtime::make_null_model(vocab, options);
+  return loaded;
+}
+
+}  // namespace
+
+ModelFactory model_factory(const runtime::EngineConfig& config) {
+  if (config.device == "null") {
+    return [directory = config.model](kernels::Ops&, const runtime::ModelOptions& options) {
+      return load_null(directory, options);
+    };
+  }
+  return [directory = config.model](kernels::Ops& ops, const runtime::ModelOptions& options) {
+    return load_hybrid(directory, ops, options);
+  };
+}
+
+}  // namespace actors
