@@ -59,7 +59,7 @@ class TargetGuard {
 // Runs fn with this machine's best target, and with each lesser one that the build holds.
 template <class Fn>
 void for_each_target(const Fn& fn) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && !defined(HWY_COMPILE_ONLY_STATIC)
   const std::vector<int64_t> targets = {0, HWY_SSE4, HWY_EMU128};
 #else
   const std::vector<int64_t> targets = {0};
