@@ -15,7 +15,8 @@ KERNEL_FN F swiglu(F gate, F up) {
   return math::silu(gate) * up;
 }
 
-// beta tanh(g / beta) sigmoid(g) * u', with u' = linear_beta tanh(u / linear_beta), or u where linear_beta <= 0.
+// beta tanh(g / beta) sigmoid(g) * u', with u' = linear_beta tanh(u / linear_beta), or u where
+// linear_beta <= 0.
 template <class F>
 KERNEL_FN F situ_glu(F gate, F up, float beta, float linear_beta) {
   const F bounded = F(beta) * math::tanh(gate / F(beta)) * math::sigmoid(gate);

@@ -1,5 +1,5 @@
-// Online softmax over blocks of 64 absolute positions. A block yields a partial (max m, weight sum l, weighted sum o);
-// partials merge in ascending order, whoever computed them.
+// Online softmax over blocks of 64 absolute positions. A block yields a partial (max m, weight sum
+// l, weighted sum o); partials merge in ascending order, whoever computed them.
 #if defined(KERNELS_ATTENTION_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_ATTENTION_HPP_
@@ -13,7 +13,8 @@ KERNEL_NAMESPACE_BEGIN
 
 constexpr unsigned kAttentionBlock = 64;  // positions
 
-// Merging a block of maximum `block_max` into a running (max, ...): both sides' factors. max starts at -inf.
+// Merging a block of maximum `block_max` into a running (max, ...): both sides' factors. max starts
+// at -inf.
 template <class F>
 struct MergeFactors {
   F max;

@@ -1,5 +1,6 @@
-// A device owns memory and runs work on streams in order. Three kinds exist: cpu, cuda, and (later) sim.
-// Everything that touches a rank's memory goes through one stream of its device, so happens-before is stream order.
+// A device owns memory and runs work on streams in order. Three kinds exist: cpu, cuda, and (later)
+// sim. Everything that touches a rank's memory goes through one stream of its device, so
+// happens-before is stream order.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,8 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual void fill_zero(void* target, size_t bytes) = 0;
-  virtual void copy(void* target, const void* source, size_t bytes) = 0;  // may cross host and device
+  virtual void copy(void* target, const void* source,
+                    size_t bytes) = 0;  // may cross host and device
   virtual std::unique_ptr<Event> record() = 0;
   virtual void wait(const Event& event) = 0;  // later work starts after the event
   virtual void synchronize() = 0;
@@ -55,7 +57,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
-  // Memory that reads as zero and costs no physical pages until touched (on the CPU). Throws std::bad_alloc.
+  // Memory that reads as zero and costs no physical pages until touched (on the CPU). Throws
+  // std::bad_alloc.
   virtual Buffer allocate(size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
 
@@ -67,7 +70,8 @@ class Device {
 // CPU device: anonymous mmap, synchronous stream.
 std::unique_ptr<Device> make_cpu_device();
 
-// CUDA device `ordinal`; throws std::runtime_error where the build has no CUDA or the machine no such GPU.
+// CUDA device `ordinal`; throws std::runtime_error where the build has no CUDA or the machine no
+// such GPU.
 std::unique_ptr<Device> make_cuda_device(int ordinal);
 int cuda_device_count();  // 0 without CUDA, a driver or a GPU
 

@@ -1,5 +1,5 @@
-// Kimi Delta Attention, element by element (k3-model.md 2.2). Decode, prefill, verify and replay all run these functions
-// in the same order, so they agree to the last bit.
+// Kimi Delta Attention, element by element (k3-model.md 2.2). Decode, prefill, verify and replay
+// all run these functions in the same order, so they agree to the last bit.
 //
 //   S <- e^g S;   u = beta (v - S^T k);   S <- S + k u;   o = S^T q
 //
@@ -15,12 +15,14 @@
 
 KERNEL_NAMESPACE_BEGIN
 
-// e^g of one key channel. `rate` = exp(A_log) of the head. Bounded (K3): g = lower_bound sigmoid(rate (f + dt));
-// otherwise (Kimi-Linear): g = -rate softplus(f + dt), which may be so negative that e^g is 0.
+// e^g of one key channel. `rate` = exp(A_log) of the head. Bounded (K3): g = lower_bound
+// sigmoid(rate (f + dt)); otherwise (Kimi-Linear): g = -rate softplus(f + dt), which may be so
+// negative that e^g is 0.
 template <class F>
 KERNEL_FN F kda_decay(F f, F dt_bias, F rate, bool has_lower_bound, float lower_bound) {
   const F z = f + dt_bias;
-  const F g = has_lower_bound ? F(lower_bound) * math::sigmoid(rate * z) : (F(0.0f) - rate) * math::softplus(z);
+  const F g = has_lower_bound ? F(lower_bound) * math::sigmoid(rate * z)
+                              : (F(0.0f) - rate) * math::softplus(z);
   return math::exp(g);
 }
 

@@ -1,5 +1,6 @@
-// exp, log, tanh and their relatives: one body for SIMD lanes, CPU floats and CUDA threads, so that none depends on a
-// C library. At most about 2 ulp; saturate as the real functions do, and a NaN stays a NaN.
+// exp, log, tanh and their relatives: one body for SIMD lanes, CPU floats and CUDA threads, so that
+// none depends on a C library. At most about 2 ulp; saturate as the real functions do, and a NaN
+// stays a NaN.
 #if defined(KERNELS_MATH_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_MATH_HPP_
@@ -15,11 +16,13 @@
 KERNEL_NAMESPACE_BEGIN
 namespace math {
 
-// ln 2 = kLn2High + kLn2Low; kLn2High has 9 significant bits, so n * kLn2High is exact for every exponent n.
+// ln 2 = kLn2High + kLn2Low; kLn2High has 9 significant bits, so n * kLn2High is exact for every
+// exponent n.
 constexpr float kLn2High = 0.693359375f;
 constexpr float kLn2Low = -2.12194440e-4f;
 constexpr float kLog2E = 1.44269504f;
-// 1.5 * 2^23: adding it rounds a float of magnitude < 2^22 to an integer, which is then readable in the low bits.
+// 1.5 * 2^23: adding it rounds a float of magnitude < 2^22 to an integer, which is then readable in
+// the low bits.
 constexpr float kRoundShift = 12582912.0f;
 constexpr unsigned kRoundShiftBits = 0x4b400000u;
 
@@ -28,7 +31,8 @@ KERNEL_FN F absolute(F x) {
   return from_bits(to_bits(x) & 0x7fffffffu);
 }
 
-// e^x. Cody-Waite reduction to |r| <= ln2/2, degree 6, then 2^n in two factors so that results may be subnormal.
+// e^x. Cody-Waite reduction to |r| <= ln2/2, degree 6, then 2^n in two factors so that results may
+// be subnormal.
 template <class F>
 KERNEL_FN F exp(F x) {
   F c = select(x < F(-104.0f), F(-104.0f), x);  // e^-104 rounds to 0

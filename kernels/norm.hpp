@@ -1,5 +1,6 @@
-// Row norms. A sum over a row runs in 16 lanes (lane j takes elements j, j + 16, ... in ascending order, one FMA chain from
-// +0); the lanes then fold 8, 4, 2, 1. So no result depends on a vector width.
+// Row norms. A sum over a row runs in 16 lanes (lane j takes elements j, j + 16, ... in ascending
+// order, one FMA chain from +0); the lanes then fold 8, 4, 2, 1. So no result depends on a vector
+// width.
 #if defined(KERNELS_NORM_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_NORM_HPP_

@@ -1,4 +1,5 @@
-// The number operations of kernels/kernel_fn.hpp for one float: what a CUDA thread and a plain loop use.
+// The number operations of kernels/kernel_fn.hpp for one float: what a CUDA thread and a plain loop
+// use.
 #pragma once
 
 #include <bit>

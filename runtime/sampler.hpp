@@ -1,5 +1,6 @@
-// Chooses the next token: argmax(filtered logits / T + Gumbel noise keyed (seed, choice, absolute position)). The same key and the
-// same logits give the same token, whatever the batch and whether it was retracted.
+// Chooses the next token: argmax(filtered logits / T + Gumbel noise keyed (seed, choice, absolute
+// position)). The same key and the same logits give the same token, whatever the batch and whether
+// it was retracted.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,11 @@ struct PenaltyCounts {
 };
 
 struct SampleInput {
-  std::span<float> logits;       // [vocab]; scratch afterwards
+  std::span<float> logits;  // [vocab]; scratch afterwards
   const SamplingParams* params = nullptr;
   const PenaltyCounts* counts = nullptr;
-  uint32_t position = 0;         // absolute position the sampled token takes
-  uint32_t output_tokens = 0;    // generated so far (min_tokens)
+  uint32_t position = 0;       // absolute position the sampled token takes
+  uint32_t output_tokens = 0;  // generated so far (min_tokens)
 };
 
 // Empty when a logit is NaN or +infinity: the row fails alone.

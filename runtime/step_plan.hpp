@@ -1,4 +1,5 @@
-// A step plan: the only thing that touches a rank's memory. An ordered list of commands; it may lack a Forward.
+// A step plan: the only thing that touches a rank's memory. An ordered list of commands; it may
+// lack a Forward.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,20 @@ using memory::PageId;
 using memory::SequenceId;
 using memory::SlotId;
 
-// Everything the worker must know to sample for a sequence; sent with its first row, and again after a retraction:
-// the record (penalty counts, last token, length) is rebuilt from the tokens.
+// Everything the worker must know to sample for a sequence; sent with its first row, and again
+// after a retraction: the record (penalty counts, last token, length) is rebuilt from the tokens.
 struct SequenceStart {
   SamplingParams sampling;
   std::vector<TokenId> tokens;  // prompt and, after a retraction, the output so far
   uint32_t prompt_tokens = 0;   // how many of them are prompt
   bool prompt_logprobs = false;
-  SlotId slot;                  // working slot
+  SlotId slot;  // working slot
   auto fields() { return std::tie(sampling, tokens, prompt_tokens, prompt_logprobs, slot); }
 };
 
-// One sequence's part of a step. Its input is positions [position, position + count): literal ids from the record's tokens
-// while position < tokens known at SequenceStart, else (count == 1) "the last sampled token", which the scheduler need not know.
+// One sequence's part of a step. Its input is positions [position, position + count): literal ids
+// from the record's tokens while position < tokens known at SequenceStart, else (count == 1) "the
+// last sampled token", which the scheduler need not know.
 struct PlanRow {
   SequenceId sequence;
   std::optional<SequenceStart> start;  // first row of an admission
@@ -74,17 +76,18 @@ struct PositionLogprobs {
 
 struct RowResult {
   SequenceId sequence;
-  bool finite = true;            // false: NaN or infinity in the logits; the row ends its request alone
-  std::optional<TokenId> token;  // if sampled
-  uint32_t token_position = 0;   // absolute position that the sampled token takes
-  std::optional<PositionLogprobs> logprobs;   // of the sampled token, if asked
-  std::vector<PositionLogprobs> prompt;       // of prompt tokens at positions position + 1 ... (prompt_logprobs only)
+  bool finite = true;  // false: NaN or infinity in the logits; the row ends its request alone
+  std::optional<TokenId> token;              // if sampled
+  uint32_t token_position = 0;               // absolute position that the sampled token takes
+  std::optional<PositionLogprobs> logprobs;  // of the sampled token, if asked
+  std::vector<PositionLogprobs>
+      prompt;  // of prompt tokens at positions position + 1 ... (prompt_logprobs only)
   auto fields() { return std::tie(sequence, finite, token, token_position, logprobs, prompt); }
 };
 
 struct StepResult {
   uint64_t step = 0;
-  std::vector<RowResult> rows;  // in plan order
+  std::vector<RowResult> rows;        // in plan order
   uint64_t start_ns = 0, end_ns = 0;  // steady clock: worker busy time, for the idle-gap metric
   auto fields() { return std::tie(step, rows, start_ns, end_ns); }
 };

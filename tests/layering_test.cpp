@@ -1,5 +1,5 @@
-// The structure as a test: include direction, who may see CAF, Asio and CUDA, file and line length, and that no
-// canonical path uses a libm function or a flag that changes rounding.
+// The structure as a test: include direction, who may see CAF, Asio and CUDA, file and line length,
+// and that no canonical path uses a libm function or a flag that changes rounding.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::array<std::string, 6> kFolders = {"kernels", "memory", "runtime", "actors", "net", "apps"};
+const std::array<std::string, 6> kFolders = {"kernels", "memory", "runtime",
+                                             "actors",  "net",    "apps"};
 
 struct SourceLine {
   std::string file;  // relative to the repository
@@ -63,7 +64,8 @@ std::vector<std::string> all_folders() { return {kFolders.begin(), kFolders.end(
 std::string without_comment(const std::string& text) { return text.substr(0, text.find("//")); }
 
 size_t rank_of(const std::string& folder) {
-  return static_cast<size_t>(std::find(kFolders.begin(), kFolders.end(), folder) - kFolders.begin());
+  return static_cast<size_t>(std::find(kFolders.begin(), kFolders.end(), folder) -
+                             kFolders.begin());
 }
 
 }  // namespace
@@ -79,7 +81,8 @@ TEST_CASE("An include never points right", "[layering]") {
   CHECK(found == "");
 }
 
-TEST_CASE("Only actors sees CAF, only net sees Asio and Beast, only kernels sees CUDA", "[layering]") {
+TEST_CASE("Only actors sees CAF, only net sees Asio and Beast, only kernels sees CUDA",
+          "[layering]") {
   struct Rule {
     std::string owner;
     std::regex include;
@@ -105,7 +108,8 @@ TEST_CASE("Files stay short enough to read in one sitting", "[layering]") {
   for (const auto& folder : folders) {
     for (const auto& path : sources_under(folder)) {
       const size_t count = lines_of(path).size();
-      if (count > 400) found << fs::relative(path, SLUICE_SOURCE_DIR).string() << ": " << count << " lines\n";
+      if (count > 400)
+        found << fs::relative(path, SLUICE_SOURCE_DIR).string() << ": " << count << " lines\n";
     }
   }
   CHECK(found.str() == "");
@@ -115,9 +119,11 @@ TEST_CASE("Lines fit in 100 columns", "[layering]") {
   auto folders = all_folders();
   folders.push_back("tests");
   const auto found = offenders(folders, [](const SourceLine& line) {
-    // Columns are characters: continuation bytes of UTF-8 do not count. A string literal may not be breakable.
-    const auto columns = std::count_if(line.text.begin(), line.text.end(),
-                                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; });
+    // Columns are characters: continuation bytes of UTF-8 do not count. A string literal may not be
+    // breakable.
+    const auto columns = std::count_if(line.text.begin(), line.text.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+    });
     return columns > 100 && line.text.find('"') == std::string::npos;
   });
   CHECK(found == "");
@@ -133,15 +139,18 @@ TEST_CASE("No canonical path calls libm or reduces across lanes in hardware orde
   // The sampled path of the runtime obeys the same rule.
   const std::regex libm(R"(\bstd::(exp|exp2|expm1|log|log2|log1p|tanh|pow)\s*\(|\bREDUCE)");
   const auto sampled = offenders({"runtime"}, [&](const SourceLine& line) {
-    const bool sampled_path = line.file.find("runtime/sampler") == 0 || line.file.find("_layer.cpp") != std::string::npos ||
-                              line.file.find("runtime/hybrid_model") == 0 || line.file.find("runtime/noise") == 0;
+    const bool sampled_path = line.file.find("runtime/sampler") == 0 ||
+                              line.file.find("_layer.cpp") != std::string::npos ||
+                              line.file.find("runtime/hybrid_model") == 0 ||
+                              line.file.find("runtime/noise") == 0;
     return sampled_path && std::regex_search(without_comment(line.text), libm);
   });
   CHECK(sampled == "");
 }
 
 TEST_CASE("No build flag may change rounding", "[layering]") {
-  for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "kernels/cuda/CMakeLists.txt", "tests/CMakeLists.txt"}) {
+  for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "kernels/cuda/CMakeLists.txt",
+                           "tests/CMakeLists.txt"}) {
     std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / name);
     REQUIRE(in);
     std::stringstream text;

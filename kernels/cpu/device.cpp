@@ -1,4 +1,6 @@
 // CPU device: memory from anonymous mmap, streams that finish before they return.
+#include "kernels/device.hpp"
+
 #include <sys/mman.h>
 
 #include <cstring>
@@ -6,7 +8,6 @@
 #include <utility>
 
 #include "kernels/base/verify.hpp"
-#include "kernels/device.hpp"
 
 namespace kernels {
 namespace {
@@ -36,7 +37,8 @@ class CpuDevice final : public Device {
 
   Buffer allocate(size_t bytes) override {
     if (bytes == 0) return Buffer(this, nullptr, 0);
-    void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) throw std::bad_alloc();
     ::madvise(data, bytes, MADV_HUGEPAGE);  // advice: streaming reads gain, a refusal costs nothing
     return Buffer(this, data, bytes);

@@ -13,8 +13,8 @@ constexpr size_t kMaxTopK = 64;
 
 }  // namespace
 
-void ExpertEngine::run(Rows z, std::span<const ExpertWeights> weights, const Routing& routing, const ActivationSpec& act,
-                       MutableRows out, size_t rows) {
+void ExpertEngine::run(Rows z, std::span<const ExpertWeights> weights, const Routing& routing,
+                       const ActivationSpec& act, MutableRows out, size_t rows) {
   VERIFY(routing.top_k >= 1 && routing.top_k <= kMaxTopK);
   VERIFY(routing.expert.size() >= rows * routing.top_k);
   VERIFY(routing.weight.size() >= rows * routing.top_k);
@@ -26,7 +26,8 @@ void ExpertEngine::run(Rows z, std::span<const ExpertWeights> weights, const Rou
 }
 
 // Counting sort of the pairs by expert, rows ascending inside an expert.
-void ExpertEngine::group_rows(const Routing& routing, size_t experts, size_t first_row, size_t rows) {
+void ExpertEngine::group_rows(const Routing& routing, size_t experts, size_t first_row,
+                              size_t rows) {
   const size_t pairs = rows * routing.top_k;
   const uint32_t* chosen = routing.expert.data() + first_row * routing.top_k;
   count_.assign(experts, 0);
@@ -52,7 +53,8 @@ void ExpertEngine::group_rows(const Routing& routing, size_t experts, size_t fir
 }
 
 void ExpertEngine::run_chunk(Rows z, std::span<const ExpertWeights> weights, const Routing& routing,
-                             const ActivationSpec& act, MutableRows out, size_t first_row, size_t rows) {
+                             const ActivationSpec& act, MutableRows out, size_t first_row,
+                             size_t rows) {
   group_rows(routing, weights.size(), first_row, rows);
   const size_t pairs = rows * routing.top_k;
   const size_t hidden = weights[0].w1->n(), width = weights[0].w2->n();
@@ -62,14 +64,17 @@ void ExpertEngine::run_chunk(Rows z, std::span<const ExpertWeights> weights, con
 
   sources_.clear();
   for (const Group& group : groups_) {
-    sources_.push_back({z, row_at_.data() + group.begin, group.end - group.begin, weights[group.expert].w1->k()});
+    sources_.push_back(
+        {z, row_at_.data() + group.begin, group.end - group.begin, weights[group.expert].w1->k()});
   }
   std::span<const PackedRows> packed = matmul_.pack(sources_);
   products_.clear();
   for (size_t i = 0; i < groups_.size(); ++i) {
     const ExpertWeights& expert = weights[groups_[i].expert];
-    products_.push_back({expert.w1.get(), packed[i], {gate.data + groups_[i].begin * hidden, hidden}});
-    products_.push_back({expert.w3.get(), packed[i], {up.data + groups_[i].begin * hidden, hidden}});
+    products_.push_back(
+        {expert.w1.get(), packed[i], {gate.data + groups_[i].begin * hidden, hidden}});
+    products_.push_back(
+        {expert.w3.get(), packed[i], {up.data + groups_[i].begin * hidden, hidden}});
   }
   matmul_.run(products_);
   pool_.parallel_for(pairs, [&](size_t i, unsigned) {
@@ -78,20 +83,24 @@ void ExpertEngine::run_chunk(Rows z, std::span<const ExpertWeights> weights, con
 
   sources_.clear();
   for (const Group& group : groups_) {
-    sources_.push_back({{gate.data + group.begin * hidden, hidden}, nullptr, group.end - group.begin, hidden});
+    sources_.push_back(
+        {{gate.data + group.begin * hidden, hidden}, nullptr, group.end - group.begin, hidden});
   }
   packed = matmul_.pack(sources_);
   products_.clear();
   for (size_t i = 0; i < groups_.size(); ++i) {
-    products_.push_back(
-        {weights[groups_[i].expert].w2.get(), packed[i], {result.data + groups_[i].begin * width, width}});
+    products_.push_back({weights[groups_[i].expert].w2.get(),
+                         packed[i],
+                         {result.data + groups_[i].begin * width, width}});
   }
   matmul_.run(products_);
 
   pool_.parallel_for(rows, [&](size_t row, unsigned) {
     const float* terms[kMaxTopK];
-    for (size_t i = 0; i < routing.top_k; ++i) terms[i] = result.data + place_[row * routing.top_k + i] * width;
-    weighted_sum_row({terms, routing.top_k}, routing.weight.data() + (first_row + row) * routing.top_k,
+    for (size_t i = 0; i < routing.top_k; ++i)
+      terms[i] = result.data + place_[row * routing.top_k + i] * width;
+    weighted_sum_row({terms, routing.top_k},
+                     routing.weight.data() + (first_row + row) * routing.top_k,
                      out.data + (first_row + row) * out.ld, width);
   });
 }

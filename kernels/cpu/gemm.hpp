@@ -1,6 +1,7 @@
-// Products of packed rows with the panels of one matrix: the inner part of a matmul, compiled per SIMD target.
-// Canonical order: one output is a sum over blocks of inputs (256, MXFP4 32); a block is one FMA chain from +0 in ascending
-// order. SIMD runs over outputs, so neither the vector width nor the number of rows changes a sum.
+// Products of packed rows with the panels of one matrix: the inner part of a matmul, compiled per
+// SIMD target. Canonical order: one output is a sum over blocks of inputs (256, MXFP4 32); a block
+// is one FMA chain from +0 in ascending order. SIMD runs over outputs, so neither the vector width
+// nor the number of rows changes a sum.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,9 @@
 
 namespace kernels::cpu {
 
-constexpr size_t kGroupRows = 6;    // rows of one register tile
-constexpr size_t kChunkGroups = 20;  // groups whose 256-input slices (6 KB each) stay in L2 beside their sums
+constexpr size_t kGroupRows = 6;  // rows of one register tile
+constexpr size_t kChunkGroups =
+    20;  // groups whose 256-input slices (6 KB each) stay in L2 beside their sums
 constexpr size_t kChunkPanels = 16;  // panels per call: 256 outputs
 
 // Up to kGroupRows rows, inputs first: x[k * rows + r]. One row is simply that row.

@@ -1,4 +1,5 @@
-// MXFP4 products: weights stay 4-bit in memory; nibbles become bf16 by two byte shuffles, in registers.
+// MXFP4 products: weights stay 4-bit in memory; nibbles become bf16 by two byte shuffles, in
+// registers.
 #include <algorithm>
 
 #include "kernels/cpu/gemm.hpp"
@@ -27,7 +28,8 @@ using ShortTag = hn::Repartition<uint16_t, FloatTag>;
 using Bytes = hn::Vec<ByteTag>;
 constexpr size_t kHalf = kPer16 / 2;  // byte vectors in a run: each holds kWidth column pairs
 
-// The bf16 pattern of each E2M1 code (0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives), split into bytes.
+// The bf16 pattern of each E2M1 code (0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives), split into
+// bytes.
 alignas(16) constexpr uint8_t kHighByte[16] = {0x00, 0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40,
                                                0x80, 0xbf, 0xbf, 0xbf, 0xc0, 0xc0, 0xc0, 0xc0};
 alignas(16) constexpr uint8_t kLowByte[16] = {0x00, 0x00, 0x80, 0xc0, 0x00, 0x40, 0x80, 0xc0,
@@ -37,7 +39,8 @@ struct Decoder {
   Bytes high, low;
 
   // Spelt out: GCC compiles default member initialisers without the target's instructions.
-  KERNEL_FN Decoder() : high(hn::LoadDup128(ByteTag(), kHighByte)), low(hn::LoadDup128(ByteTag(), kLowByte)) {}
+  KERNEL_FN Decoder()
+      : high(hn::LoadDup128(ByteTag(), kHighByte)), low(hn::LoadDup128(ByteTag(), kLowByte)) {}
 
   // Codes (one per byte) of two inputs -> the weights of both, unscaled: w[input][panel vector].
   KERNEL_FN void two_inputs(const Bytes (&codes)[kHalf], Vector (&w)[2][kPer16]) const {
@@ -71,7 +74,8 @@ struct Decoder {
     fn(1, w[1]);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kHalf; ++i) {
-      codes[i] = hn::And(hn::BitCast(tag, hn::ShiftRight<4>(hn::BitCast(ShortTag(), packed[i]))), nibble);
+      codes[i] =
+          hn::And(hn::BitCast(tag, hn::ShiftRight<4>(hn::BitCast(ShortTag(), packed[i]))), nibble);
     }
     two_inputs(codes, w);
     fn(2, w[0]);
@@ -123,17 +127,20 @@ KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
       for (int p = 0; p < P; ++p) {
         const uint8_t* bytes = block + static_cast<size_t>(p) * step + kPanel + run * kFp4RunBytes;
         __builtin_prefetch(bytes + 1024);
-        decoder.run(bytes, [&](size_t k, const Vector* w) KERNEL_LAMBDA { tile.step(p, w, x + (run * 4 + k) * R); });
+        decoder.run(bytes, [&](size_t k, const Vector* w)
+                               KERNEL_LAMBDA { tile.step(p, w, x + (run * 4 + k) * R); });
       }
     }
 #pragma GCC unroll 2
     for (int p = 0; p < P; ++p) {
-      add_scaled(tile, p, block + static_cast<size_t>(p) * step, total + static_cast<size_t>(p) * R * kPanel);
+      add_scaled(tile, p, block + static_cast<size_t>(p) * step,
+                 total + static_cast<size_t>(p) * R * kPanel);
     }
   }
   for (size_t p = 0; p < P; ++p) {
     const size_t column = (panel + p) * kPanel;
-    write_panel(total + p * R * kPanel, R, part.w->n() - column, part.y + group.first_row * part.y_ld + column, part.y_ld);
+    write_panel(total + p * R * kPanel, R, part.w->n() - column,
+                part.y + group.first_row * part.y_ld + column, part.y_ld);
   }
 }
 
@@ -141,7 +148,8 @@ void few_rows(const GemmPart& part, float* scratch) {
   with_rows(part.groups[0].rows, [&]<int R>() {
     constexpr int kWide = R <= 2 ? 2 : 1;
     size_t panel = part.panel_begin;
-    for (; panel + kWide <= part.panel_end; panel += kWide) stream_panels<R, kWide>(part, panel, scratch);
+    for (; panel + kWide <= part.panel_end; panel += kWide)
+      stream_panels<R, kWide>(part, panel, scratch);
     for (; panel < part.panel_end; ++panel) stream_panels<R, 1>(part, panel, scratch);
   });
 }
@@ -150,7 +158,8 @@ void few_rows(const GemmPart& part, float* scratch) {
 KERNEL_FN void decode_block(const uint8_t* blocks, size_t inputs, float* decoded) {
   const Decoder decoder;
   for (size_t k = 0; k < inputs; k += 4) {
-    const uint8_t* bytes = blocks + k / kFp4Block * kFp4BlockBytes + kPanel + k % kFp4Block / 4 * kFp4RunBytes;
+    const uint8_t* bytes =
+        blocks + k / kFp4Block * kFp4BlockBytes + kPanel + k % kFp4Block / 4 * kFp4RunBytes;
     __builtin_prefetch(bytes + kBlock / kFp4Block * kFp4BlockBytes);  // the panel's next 256 inputs
     decoder.run(bytes, [&](size_t i, const Vector* w) KERNEL_LAMBDA {
 #pragma GCC unroll 4
@@ -163,7 +172,8 @@ KERNEL_FN void decode_block(const uint8_t* blocks, size_t inputs, float* decoded
 
 // 256 decoded inputs against one group, chain by chain of 32.
 template <int R>
-KERNEL_FN void decoded_tile(const float* decoded, const uint8_t* blocks, const float* x, size_t inputs, float* total) {
+KERNEL_FN void decoded_tile(const float* decoded, const uint8_t* blocks, const float* x,
+                            size_t inputs, float* total) {
   for (size_t k = 0; k < inputs; k += kFp4Block) {
     Tile<R, 1> tile;
     tile.clear();
@@ -177,9 +187,11 @@ KERNEL_FN void decoded_tile(const float* decoded, const uint8_t* blocks, const f
 }
 
 // 256 inputs of one panel against every group.
-KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, float* decoded, float* total) {
+KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, float* decoded,
+                               float* total) {
   const size_t inputs = std::min(kBlock, part.w->k() - k);
-  const uint8_t* blocks = reinterpret_cast<const uint8_t*>(part.w->panel(panel)) + k / kFp4Block * kFp4BlockBytes;
+  const uint8_t* blocks =
+      reinterpret_cast<const uint8_t*>(part.w->panel(panel)) + k / kFp4Block * kFp4BlockBytes;
   decode_block(blocks, inputs, decoded);
   for (size_t g = 0; g < part.group_count; ++g) {
     with_rows(part.groups[g].rows, [&]<int R>() {
@@ -196,7 +208,8 @@ void many_rows(const GemmPart& part, float* scratch) {
   const size_t rows = last.first_row + last.rows - part.groups[0].first_row;
   const size_t panels = part.panel_end - part.panel_begin, inputs = part.w->k();
   clear(sums, panels * rows * kPanel);
-  constexpr size_t kStreamGroups = 3;  // up to 18 rows stay in L2 whole: then each panel is one sequential stream
+  constexpr size_t kStreamGroups =
+      3;  // up to 18 rows stay in L2 whole: then each panel is one sequential stream
   if (part.group_count <= kStreamGroups) {
     for (size_t p = 0; p < panels; ++p) {
       for (size_t k = 0; k < inputs; k += kBlock) {
@@ -229,6 +242,8 @@ KERNEL_NAMESPACE_END
 namespace kernels {
 HWY_EXPORT(gemm_fp4_target);
 
-void cpu::gemm_fp4(const GemmPart& part, float* scratch) { HWY_DYNAMIC_DISPATCH(gemm_fp4_target)(part, scratch); }
+void cpu::gemm_fp4(const GemmPart& part, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(gemm_fp4_target)(part, scratch);
+}
 }  // namespace kernels
 #endif

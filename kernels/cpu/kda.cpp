@@ -24,26 +24,30 @@ struct Head {
   const KdaArgs& args;
   const Segment& segment;
   size_t index;
-  size_t d, width;          // width = heads * d
-  float* taps;              // [conv_width][3][d]
-  float* q;                 // [chunk][d], as are k, v, decay, out
+  size_t d, width;  // width = heads * d
+  float* taps;      // [conv_width][3][d]
+  float* q;         // [chunk][d], as are k, v, decay, out
   float* k;
   float* v;
   float* decay;
   float* out;
-  float* beta;              // [chunk]
-  float rate;               // exp(A_log)
+  float* beta;  // [chunk]
+  float rate;   // exp(A_log)
 
   float* window(uint32_t slot) const {  // [conv_width - 1][3 * width]
     return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride + args.conv_offset);
   }
   float* state(uint32_t slot) const {  // [d / tile][d][tile] of this head
-    return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride + args.recurrent_offset) + index * d * d;
+    return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride +
+                                    args.recurrent_offset) +
+           index * d * d;
   }
   // Raw projections of the segment's row `row`; before row 0 the window continues backwards.
   const float* raw(long row) const {
-    if (row >= 0) return args.qkv.data + (segment.row_begin + static_cast<size_t>(row)) * args.qkv.ld;
-    return window(segment.slot) + (static_cast<long>(args.conv_width) - 1 + row) * static_cast<long>(3 * width);
+    if (row >= 0)
+      return args.qkv.data + (segment.row_begin + static_cast<size_t>(row)) * args.qkv.ld;
+    return window(segment.slot) +
+           (static_cast<long>(args.conv_width) - 1 + row) * static_cast<long>(3 * width);
   }
 };
 
@@ -67,14 +71,16 @@ KERNEL_FN void load_taps(const Head& h) {
   }
 }
 
-// Causal depthwise convolution of q, k and v of one row, then SiLU; taps in ascending order, current token last.
+// Causal depthwise convolution of q, k and v of one row, then SiLU; taps in ascending order,
+// current token last.
 KERNEL_FN void convolve(const Head& h, const float* const* raw, size_t taps, float* const* out) {
   for (size_t part = 0; part < 3; ++part) {
     const size_t column = part * h.width + h.index * h.d;
     for (size_t c = 0; c < h.d; c += kWidth) {
       Lanes sum = Lanes::zero();
       for (size_t i = 0; i < taps; ++i) {
-        sum = multiply_add(Lanes::load(h.taps + (i * 3 + part) * h.d + c), Lanes::load(raw[i] + column + c), sum);
+        sum = multiply_add(Lanes::load(h.taps + (i * 3 + part) * h.d + c),
+                           Lanes::load(raw[i] + column + c), sum);
       }
       math::silu(sum).store(out[part] + c);
     }
@@ -84,7 +90,8 @@ KERNEL_FN void convolve(const Head& h, const float* const* raw, size_t taps, flo
 KERNEL_FN void convolve_row(const Head& h, size_t row, float* const* out) {
   const size_t taps = h.args.conv_width;
   const float* raw[cpu::kKdaMaxTaps];
-  for (size_t i = 0; i < taps; ++i) raw[i] = h.raw(static_cast<long>(row + i) + 1 - static_cast<long>(taps));
+  for (size_t i = 0; i < taps; ++i)
+    raw[i] = h.raw(static_cast<long>(row + i) + 1 - static_cast<long>(taps));
   if (taps == 4) {
     convolve(h, raw, 4, out);  // the same code, unrolled
   } else {
@@ -119,7 +126,8 @@ void prepare(const Head& h, size_t row, size_t t) {
   const float* f = h.args.decay.data + batch_row * h.args.decay.ld + h.index * h.d;
   const float* dt = h.args.dt_bias + h.index * h.d;
   for (size_t c = 0; c < h.d; c += kWidth) {
-    kda_decay(Lanes::load(f + c), Lanes::load(dt + c), Lanes(h.rate), h.args.has_lower_bound, h.args.lower_bound)
+    kda_decay(Lanes::load(f + c), Lanes::load(dt + c), Lanes(h.rate), h.args.has_lower_bound,
+              h.args.lower_bound)
         .store(h.decay + t * h.d + c);
   }
   h.beta[t] = math::sigmoid(Lanes(h.args.beta.data[batch_row * h.args.beta.ld + h.index])).first();
@@ -138,7 +146,8 @@ struct Strip {
   }
 };
 
-// Decays one key's row of a strip and adds it to the prediction; kStore = false leaves the state for a second pass.
+// Decays one key's row of a strip and adds it to the prediction; kStore = false leaves the state
+// for a second pass.
 template <bool kStore, size_t V>
 KERNEL_FN void decay_predict_row(float* state, Lanes decay, Lanes key, Strip<V>& predicted) {
 #pragma GCC unroll 8
@@ -152,7 +161,8 @@ template <size_t V>
 KERNEL_FN Strip<V> update_of(const Head& h, size_t t, size_t column, const Strip<V>& predicted) {
   Strip<V> update;
   for (size_t i = 0; i < V; ++i) {
-    update.x[i] = kda_update(Lanes::load(h.v + t * h.d + column + i * kWidth), predicted.x[i], Lanes(h.beta[t]));
+    update.x[i] = kda_update(Lanes::load(h.v + t * h.d + column + i * kWidth), predicted.x[i],
+                             Lanes(h.beta[t]));
   }
   return update;
 }
@@ -162,7 +172,8 @@ KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip<V>&
   for (size_t i = 0; i < V; ++i) out.x[i].store(h.out + t * h.d + column + i * kWidth);
 }
 
-// One token: the state is read twice and written once, the decay computed twice (to the same bits) rather than stored.
+// One token: the state is read twice and written once, the decay computed twice (to the same bits)
+// rather than stored.
 template <size_t V>
 KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t column) {
   Strip<V> predicted = Strip<V>::zero();
@@ -183,10 +194,11 @@ KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t
   store_out(h, 0, column, out);
 }
 
-// Several tokens: one sweep writes and reads token t and decays and predicts token t + 1, so each state element is
-// loaded and stored once per token.
+// Several tokens: one sweep writes and reads token t and decays and predicts token t + 1, so each
+// state element is loaded and stored once per token.
 template <size_t V>
-KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t row_step, size_t column) {
+KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t row_step,
+                           size_t column) {
   Strip<V> predicted = Strip<V>::zero();
   for (size_t i = 0; i < h.d; ++i) {
     decay_predict_row<true, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
@@ -219,7 +231,8 @@ KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t ro
     const Lanes key(h.k[last * h.d + i]), query(h.q[last * h.d + i]);
 #pragma GCC unroll 8
     for (size_t j = 0; j < V; ++j) {
-      kda_write_read(Lanes::load(at + j * kWidth), update.x[j], key, query, out.x[j]).store(at + j * kWidth);
+      kda_write_read(Lanes::load(at + j * kWidth), update.x[j], key, query, out.x[j])
+          .store(at + j * kWidth);
     }
   }
   store_out(h, last, column, out);
@@ -258,13 +271,16 @@ void write_out(const Head& h, size_t row, size_t t) {
   }
   float lane[16];
   sum.store(lane);
-  const Lanes inverse = inverse_rms(Lanes(fold_lanes(lane)), static_cast<float>(h.d), h.args.norm_eps);
+  const Lanes inverse =
+      inverse_rms(Lanes(fold_lanes(lane)), static_cast<float>(h.d), h.args.norm_eps);
   for (size_t i = 0; i < h.d; i += kWidth) {
-    kda_output(Lanes::load(o + i), inverse, Lanes::load(h.args.norm + i), Lanes::load(gate + i)).store(y + i);
+    kda_output(Lanes::load(o + i), inverse, Lanes::load(h.args.norm + i), Lanes::load(gate + i))
+        .store(y + i);
   }
 }
 
-// The convolution window after the segment's row `row`, into `slot`. Ascending order makes it safe in place.
+// The convolution window after the segment's row `row`, into `slot`. Ascending order makes it safe
+// in place.
 void write_window(const Head& h, size_t row, uint32_t slot) {
   const long kept = static_cast<long>(h.args.conv_width) - 1;
   for (long i = 0; i < kept; ++i) {
@@ -297,8 +313,19 @@ void write_captures(const Head& h, size_t row) {
 void kda_head_target(const KdaArgs& args, const Segment& segment, size_t head, float* scratch) {
   const size_t d = args.d, area = cpu::kKdaChunk * d;
   float* q = scratch + args.conv_width * 3 * d;
-  const Head h = {args,     segment,      head,         d,            args.heads * d, scratch, q,
-                  q + area, q + 2 * area, q + 3 * area, q + 4 * area, q + 5 * area,   math::exp(Lanes(args.a_log[head])).first()};
+  const Head h = {args,
+                  segment,
+                  head,
+                  d,
+                  args.heads * d,
+                  scratch,
+                  q,
+                  q + area,
+                  q + 2 * area,
+                  q + 3 * area,
+                  q + 4 * area,
+                  q + 5 * area,
+                  math::exp(Lanes(args.a_log[head])).first()};
   load_taps(h);
   for (size_t row = 0; row < segment.row_count;) {
     const size_t end = next_stop(h, row, std::min<size_t>(row + cpu::kKdaChunk, segment.row_count));

@@ -1,4 +1,5 @@
-// One head of a KDA layer over the rows of one segment: convolution, norms, gates, recurrence, gated output norm.
+// One head of a KDA layer over the rows of one segment: convolution, norms, gates, recurrence,
+// gated output norm.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,17 @@
 namespace kernels::cpu {
 
 constexpr size_t kKdaMaxTaps = 16;
-constexpr size_t kKdaChunk = 32;  // tokens whose inputs are prepared before the state tiles are swept
+constexpr size_t kKdaChunk =
+    32;  // tokens whose inputs are prepared before the state tiles are swept
 
-// Floats of scratch kda_head needs: taps [conv_width][3 d]; q, k, v, decay and output [chunk][d]; beta [chunk].
+// Floats of scratch kda_head needs: taps [conv_width][3 d]; q, k, v, decay and output [chunk][d];
+// beta [chunk].
 inline size_t kda_scratch(const KdaArgs& args) {
   return args.conv_width * 3 * args.d + 5 * kKdaChunk * args.d + kKdaChunk;
 }
 
-// Reads and writes only this head's part of the segment's state, so heads and segments may run side by side.
+// Reads and writes only this head's part of the segment's state, so heads and segments may run side
+// by side.
 void kda_head(const KdaArgs& args, const Segment& segment, size_t head, float* scratch);
 
 }  // namespace kernels::cpu

@@ -1,5 +1,5 @@
-// SIMD number types of the current Highway target: Lanes (floats) and Words (their bits). Included once per target, after
-// hwy/highway.h; gives the rules in kernels/*.hpp their operations.
+// SIMD number types of the current Highway target: Lanes (floats) and Words (their bits). Included
+// once per target, after hwy/highway.h; gives the rules in kernels/*.hpp their operations.
 #if defined(KERNELS_CPU_LANES_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_CPU_LANES_HPP_
@@ -59,11 +59,14 @@ KERNEL_FN Lanes operator/(Lanes a, Lanes b) { return hn::Div(a.v, b.v); }
 KERNEL_FN LaneMask operator<(Lanes a, Lanes b) { return {hn::Lt(a.v, b.v)}; }
 KERNEL_FN Lanes multiply_add(Lanes a, Lanes b, Lanes c) { return hn::MulAdd(a.v, b.v, c.v); }
 KERNEL_FN Lanes square_root(Lanes x) { return hn::Sqrt(x.v); }
-KERNEL_FN Lanes select(LaneMask mask, Lanes yes, Lanes no) { return hn::IfThenElse(mask.m, yes.v, no.v); }
+KERNEL_FN Lanes select(LaneMask mask, Lanes yes, Lanes no) {
+  return hn::IfThenElse(mask.m, yes.v, no.v);
+}
 KERNEL_FN Words to_bits(Lanes x) { return {hn::BitCast(WordTag(), x.v)}; }
 KERNEL_FN Lanes from_bits(Words x) { return hn::BitCast(FloatTag(), x.v); }
 
-// The first `count` (<= kWidth) elements, the rest zero: tails run through the same instructions as full vectors.
+// The first `count` (<= kWidth) elements, the rest zero: tails run through the same instructions as
+// full vectors.
 KERNEL_FN Lanes load_some(const float* p, size_t count) {
   if (count >= kWidth) return Lanes::load(p);
   float padded[kWidth] = {};

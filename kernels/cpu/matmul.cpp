@@ -38,9 +38,11 @@ std::span<const PackedRows> MatmulEngine::pack(std::span<const RowSource> source
   for (const RowSource& source : sources) {
     const size_t count = (source.count + kGroupRows - 1) / kGroupRows;
     packed_.push_back({groups_.size(), count});
-    // Groups differ by at most one row: 16 rows are 6 + 5 + 5, never 6 + 6 + 4 with its latency-bound rest.
+    // Groups differ by at most one row: 16 rows are 6 + 5 + 5, never 6 + 6 + 4 with its
+    // latency-bound rest.
     for (size_t g = 0, row = 0; g < count; ++g) {
-      const size_t rows = (source.count - row) / (count - g) + ((source.count - row) % (count - g) != 0);
+      const size_t rows =
+          (source.count - row) / (count - g) + ((source.count - row) % (count - g) != 0);
       const auto first = static_cast<uint32_t>(row);
       const auto height = static_cast<uint32_t>(rows);
       if (source.count == 1) {
@@ -65,7 +67,8 @@ std::span<const PackedRows> MatmulEngine::pack(std::span<const RowSource> source
   return packed_;
 }
 
-// Parts are small enough to balance threads and long enough to stream: several per thread where there are panels enough.
+// Parts are small enough to balance threads and long enough to stream: several per thread where
+// there are panels enough.
 void MatmulEngine::cut(std::span<const Product> products) {
   parts_.clear();
   size_t panels_all = 0;
@@ -78,7 +81,8 @@ void MatmulEngine::cut(std::span<const Product> products) {
     for (size_t group = 0; group < x.group_count; group += kChunkGroups) {
       for (size_t panel = 0; panel < panels; panel += step) {
         parts_.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(panel),
-                          static_cast<uint32_t>(std::min(panel + step, panels)), static_cast<uint32_t>(group),
+                          static_cast<uint32_t>(std::min(panel + step, panels)),
+                          static_cast<uint32_t>(group),
                           static_cast<uint32_t>(std::min(group + kChunkGroups, x.group_count))});
       }
     }
@@ -91,8 +95,13 @@ void MatmulEngine::run(std::span<const Product> products) {
     const Part& part = parts_[i];
     const Product& product = products[part.product];
     const auto& w = static_cast<const PanelMatrix&>(*product.w);
-    const GemmPart gemm = {&w, groups_.data() + product.x.first_group + part.group_begin, part.group_end - part.group_begin,
-                           part.panel_begin, part.panel_end, product.y.data, product.y.ld};
+    const GemmPart gemm = {&w,
+                           groups_.data() + product.x.first_group + part.group_begin,
+                           part.group_end - part.group_begin,
+                           part.panel_begin,
+                           part.panel_end,
+                           product.y.data,
+                           product.y.ld};
     float* scratch = thread_scratch_[thread].reserve(kGemmScratch);
     if (w.dtype() == DType::kMXFP4) {
       gemm_fp4(gemm, scratch);

@@ -1,4 +1,5 @@
-// Matrix products over the pool: packs activations into row groups, cuts the work into parts, runs them on all threads.
+// Matrix products over the pool: packs activations into row groups, cuts the work into parts, runs
+// them on all threads.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,8 @@ struct Product {
   MutableRows y;
 };
 
-// Usage: begin(), pack() each set of rows, run() any products of them. Invariant: buffers only grow.
+// Usage: begin(), pack() each set of rows, run() any products of them. Invariant: buffers only
+// grow.
 class MatmulEngine {
  public:
   explicit MatmulEngine(ThreadPool& pool);

@@ -57,7 +57,9 @@ void pack_fp4(const MatrixView& view, size_t first, size_t count, std::byte* tar
 }  // namespace
 
 PanelMatrix::PanelMatrix(const MatrixView& view, ThreadPool& pool)
-    : Matrix(view.dtype, view.n, view.k), panel_bytes_(panel_bytes_of(view)), data_(nullptr, Release{0}) {
+    : Matrix(view.dtype, view.n, view.k),
+      panel_bytes_(panel_bytes_of(view)),
+      data_(nullptr, Release{0}) {
   VERIFY(view.n > 0);
   VERIFY(view.k > 0);
   VERIFY(view.data != nullptr);
@@ -76,13 +78,19 @@ void PanelMatrix::Release::operator()(std::byte* data) const { ::munmap(data, by
 void PanelMatrix::pack_panel(const MatrixView& view, size_t index) {
   const size_t first = index * kPanel;
   const size_t count = std::min(kPanel, view.n - first);
-  std::byte* target = data_.get() + index * panel_bytes_;  // mapped memory: columns past n are already zero
+  std::byte* target =
+      data_.get() + index * panel_bytes_;  // mapped memory: columns past n are already zero
   switch (view.dtype) {
-    case DType::kF32: return pack_rows<uint32_t>(view, first, count, target, [](size_t c) { return c; });
-    case DType::kF16: return pack_rows<uint16_t>(view, first, count, target, [](size_t c) { return c; });
-    case DType::kBF16: return pack_rows<uint16_t>(view, first, count, target, bf16_slot);
-    case DType::kMXFP4: return pack_fp4(view, first, count, target);
-    case DType::kU8: return;
+    case DType::kF32:
+      return pack_rows<uint32_t>(view, first, count, target, [](size_t c) { return c; });
+    case DType::kF16:
+      return pack_rows<uint16_t>(view, first, count, target, [](size_t c) { return c; });
+    case DType::kBF16:
+      return pack_rows<uint16_t>(view, first, count, target, bf16_slot);
+    case DType::kMXFP4:
+      return pack_fp4(view, first, count, target);
+    case DType::kU8:
+      return;
   }
 }
 

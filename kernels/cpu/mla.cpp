@@ -26,21 +26,24 @@ using cpu::MlaTask;
 
 constexpr size_t kBlock = kAttentionBlock;
 constexpr size_t kQueries = kMlaTaskRows * kMlaTaskHeads;
-constexpr size_t kAhead = 8;  // positions whose rows are fetched before they are needed: 18 KB of 576 floats
+constexpr size_t kAhead =
+    8;  // positions whose rows are fetched before they are needed: 18 KB of 576 floats
 
 size_t padded(size_t width) { return (width + 15) / 16 * 16; }
 
-// One task's scratch. Rows are zero-padded to a multiple of 16, so sums over dimensions have no tails.
+// One task's scratch. Rows are zero-padded to a multiple of 16, so sums over dimensions have no
+// tails.
 struct Work {
-  size_t width;    // padded kv_lora + d_rope
-  size_t latent;   // padded kv_lora
-  float* query;    // [queries][width]
-  float* out;      // [queries][latent]
-  float* weight;   // [4][kBlock] softmax numerators of one query tile
-  float* max;      // [queries]
-  float* sum;      // [queries]
-  float* copy;     // [kBlock][width] of a block whose stored rows cannot be read in place
-  const float* row[kBlock + kAhead];  // this block's rows; behind them what comes next, only to be prefetched
+  size_t width;   // padded kv_lora + d_rope
+  size_t latent;  // padded kv_lora
+  float* query;   // [queries][width]
+  float* out;     // [queries][latent]
+  float* weight;  // [4][kBlock] softmax numerators of one query tile
+  float* max;     // [queries]
+  float* sum;     // [queries]
+  float* copy;    // [kBlock][width] of a block whose stored rows cannot be read in place
+  const float* row[kBlock + kAhead];  // this block's rows; behind them what comes next, only to be
+                                      // prefetched
 
   Work(const MlaArgs& args, float* scratch)
       : width(padded(args.kv_lora + args.d_rope)),
@@ -63,14 +66,16 @@ KERNEL_FN void widen_bf16(const uint16_t* from, float* to, size_t count) {
   for (; i < count; ++i) to[i] = bf16_to_float(from[i]);
 }
 
-// Points work.row at the rows of positions [first, first + count), copying those that are bf16 or not padded. The sequence
-// has `end` positions.
-void load_block(const MlaAttention& a, const Segment& segment, size_t first, size_t count, size_t end, Work& work) {
+// Points work.row at the rows of positions [first, first + count), copying those that are bf16 or
+// not padded. The sequence has `end` positions.
+void load_block(const MlaAttention& a, const Segment& segment, size_t first, size_t count,
+                size_t end, Work& work) {
   const MlaArgs& args = *a.args;
   const size_t stored = args.kv_lora + args.d_rope, row_bytes = stored * dtype_bytes(args.kv_dtype);
   const bool in_place = args.kv_dtype == DType::kF32 && stored == work.width;
   for (size_t j = 0; j < count + kAhead; ++j) {
-    const std::byte* source = cpu::mla_cache_row(args, *a.batch, segment, std::min(first + j, end - 1));
+    const std::byte* source =
+        cpu::mla_cache_row(args, *a.batch, segment, std::min(first + j, end - 1));
     work.row[j] = reinterpret_cast<const float*>(source);
     if (in_place) continue;
     for (size_t byte = 0; byte < row_bytes; byte += 64) __builtin_prefetch(source + byte, 0, 2);
@@ -104,13 +109,15 @@ KERNEL_FN Quad fold_to_quad(const Lanes (&part)[kPer16]) {
 // The folds 2 and 1, of four sums at once.
 KERNEL_FN Quad fold_quads(const Quad (&x)[4]) {
   const QuadTag tag;
-  const Quad low = hn::Add(hn::ConcatLowerLower(tag, x[1], x[0]), hn::ConcatUpperUpper(tag, x[1], x[0]));
-  const Quad high = hn::Add(hn::ConcatLowerLower(tag, x[3], x[2]), hn::ConcatUpperUpper(tag, x[3], x[2]));
+  const Quad low =
+      hn::Add(hn::ConcatLowerLower(tag, x[1], x[0]), hn::ConcatUpperUpper(tag, x[1], x[0]));
+  const Quad high =
+      hn::Add(hn::ConcatLowerLower(tag, x[3], x[2]), hn::ConcatUpperUpper(tag, x[3], x[2]));
   return hn::Add(hn::ConcatEven(tag, high, low), hn::ConcatOdd(tag, high, low));
 }
 
-// Dot products of Q queries with T rows, in the 16 lanes and folds of kernels/norm.hpp: one pass per vector of lanes keeps
-// Q * T sums in registers.
+// Dot products of Q queries with T rows, in the 16 lanes and folds of kernels/norm.hpp: one pass
+// per vector of lanes keeps Q * T sums in registers.
 template <int Q, int T>
 KERNEL_FN void score_tile(const float* query, size_t width, const float* const* row, float* score) {
   Lanes part[Q][T][kPer16];
@@ -146,15 +153,19 @@ KERNEL_FN void score_tile(const float* query, size_t width, const float* const* 
   for (int t = 0; t < T; ++t) {
     Quad quads[4];
 #pragma GCC unroll 16
-    for (int q = 0; q < 4; ++q) quads[q] = q < Q ? fold_to_quad(part[q < Q ? q : 0][t]) : hn::Zero(QuadTag());
+    for (int q = 0; q < 4; ++q)
+      quads[q] = q < Q ? fold_to_quad(part[q < Q ? q : 0][t]) : hn::Zero(QuadTag());
     float folded[4];
     hn::StoreU(fold_quads(quads), QuadTag(), folded);
-    for (int q = 0; q < Q; ++q) score[static_cast<size_t>(q) * kBlock + static_cast<size_t>(t)] = folded[q];
+    for (int q = 0; q < Q; ++q)
+      score[static_cast<size_t>(q) * kBlock + static_cast<size_t>(t)] = folded[q];
   }
 }
 
-// Scores of one query -> softmax numerators and the block's maximum and sum. Past `count` the numerators are 0.
-KERNEL_FN void softmax_block(float* score, size_t count, float scale, float& block_max, float& block_sum) {
+// Scores of one query -> softmax numerators and the block's maximum and sum. Past `count` the
+// numerators are 0.
+KERNEL_FN void softmax_block(float* score, size_t count, float scale, float& block_max,
+                             float& block_sum) {
   std::fill(score + count, score + kBlock, -std::numeric_limits<float>::infinity());
   Lanes most(-std::numeric_limits<float>::infinity());
   for (size_t j = 0; j < kBlock; j += kWidth) {
@@ -179,7 +190,8 @@ KERNEL_FN void softmax_block(float* score, size_t count, float scale, float& blo
 
 // out <- merge(out, sum over j of weight[j] row[j]) for Q queries, 16 dimensions at a time.
 template <int Q>
-KERNEL_FN void weigh_rows(const Work& work, const float* weight, size_t count, const MergeFactors<Lanes>* factors, float* out) {
+KERNEL_FN void weigh_rows(const Work& work, const float* weight, size_t count,
+                          const MergeFactors<Lanes>* factors, float* out) {
   for (size_t at = 0; at < work.latent; at += 16) {
     Lanes sum[Q][kPer16];
 #pragma GCC unroll 16
@@ -202,7 +214,8 @@ KERNEL_FN void weigh_rows(const Work& work, const float* weight, size_t count, c
     for (int q = 0; q < Q; ++q) {
       float* o = out + static_cast<size_t>(q) * work.latent + at;
 #pragma GCC unroll 16
-      for (size_t i = 0; i < kPer16; ++i) merge(Lanes::load(o + i * kWidth), sum[q][i], factors[q]).store(o + i * kWidth);
+      for (size_t i = 0; i < kPer16; ++i)
+        merge(Lanes::load(o + i * kWidth), sum[q][i], factors[q]).store(o + i * kWidth);
     }
   }
 }
@@ -231,10 +244,14 @@ void attend_heads(const Work& work, size_t first_query, size_t heads, size_t cou
   size_t head = 0;
   for (; head + 4 <= heads; head += 4) attend_tile<4>(work, first_query + head, count, scale);
   switch (heads - head) {
-    case 3: return attend_tile<3>(work, first_query + head, count, scale);
-    case 2: return attend_tile<2>(work, first_query + head, count, scale);
-    case 1: return attend_tile<1>(work, first_query + head, count, scale);
-    default: return;
+    case 3:
+      return attend_tile<3>(work, first_query + head, count, scale);
+    case 2:
+      return attend_tile<2>(work, first_query + head, count, scale);
+    case 1:
+      return attend_tile<1>(work, first_query + head, count, scale);
+    default:
+      return;
   }
 }
 
@@ -247,7 +264,8 @@ void load_queries(const MlaAttention& a, const MlaTask& task, Work& work) {
     const size_t batch_row = task.segment->row_begin + row;
     for (size_t head = task.head_begin; head < task.head_end; ++head, ++index) {
       float* query = work.query + index * work.width;
-      const float* latent = a.q_latent + ((batch_row - a.first_row) * args.heads + head) * args.kv_lora;
+      const float* latent =
+          a.q_latent + ((batch_row - a.first_row) * args.heads + head) * args.kv_lora;
       const float* rope = args.q.data + batch_row * args.q.ld + head * d + args.d_nope;
       std::copy(latent, latent + args.kv_lora, query);
       std::copy(rope, rope + args.d_rope, query + args.kv_lora);
@@ -276,7 +294,8 @@ void store_outputs(const MlaAttention& a, const MlaTask& task, const Work& work)
 void attend(const MlaAttention& a, const MlaTask& task, float* scratch) {
   Work work(*a.args, scratch);
   load_queries(a, task, work);
-  const float scale = math::inverse_sqrt(Lanes(static_cast<float>(a.args->d_nope + a.args->d_rope))).first();
+  const float scale =
+      math::inverse_sqrt(Lanes(static_cast<float>(a.args->d_nope + a.args->d_rope))).first();
   const size_t heads = task.head_end - task.head_begin;
   const size_t end = task.segment->position + task.row_end;  // positions the last row sees
   for (size_t first = 0; first < end; first += kBlock) {
@@ -284,7 +303,8 @@ void attend(const MlaAttention& a, const MlaTask& task, float* scratch) {
     for (size_t row = task.row_begin; row < task.row_end; ++row) {
       const size_t visible = task.segment->position + row + 1;
       if (visible <= first) continue;
-      attend_heads(work, (row - task.row_begin) * heads, heads, std::min(kBlock, visible - first), scale);
+      attend_heads(work, (row - task.row_begin) * heads, heads, std::min(kBlock, visible - first),
+                   scale);
     }
   }
   store_outputs(a, task, work);
@@ -299,10 +319,12 @@ HWY_EXPORT(attend);
 
 namespace cpu {
 
-std::byte* mla_cache_row(const MlaArgs& args, const BatchView& batch, const Segment& segment, size_t position) {
+std::byte* mla_cache_row(const MlaArgs& args, const BatchView& batch, const Segment& segment,
+                         size_t position) {
   const size_t page = batch.pages[segment.page_begin + position / args.page_tokens];
   const size_t row_bytes = (args.kv_lora + args.d_rope) * dtype_bytes(args.kv_dtype);
-  return args.page_base + page * args.page_stride + args.layer_offset + position % args.page_tokens * row_bytes;
+  return args.page_base + page * args.page_stride + args.layer_offset +
+         position % args.page_tokens * row_bytes;
 }
 
 void mla_append(const MlaArgs& args, const float* ckv, std::byte* target, float* normed) {
@@ -318,8 +340,10 @@ void mla_append(const MlaArgs& args, const float* ckv, std::byte* target, float*
 }
 
 size_t mla_scratch(const MlaArgs& args) {
-  const size_t width = (args.kv_lora + args.d_rope + 15) / 16 * 16, latent = (args.kv_lora + 15) / 16 * 16;
-  constexpr size_t kPositions = HWY_NAMESPACE::kAttentionBlock, kQueries = kMlaTaskRows * kMlaTaskHeads;
+  const size_t width = (args.kv_lora + args.d_rope + 15) / 16 * 16,
+               latent = (args.kv_lora + 15) / 16 * 16;
+  constexpr size_t kPositions = HWY_NAMESPACE::kAttentionBlock,
+                   kQueries = kMlaTaskRows * kMlaTaskHeads;
   return kQueries * (width + latent + 2) + 4 * kPositions + kPositions * width;
 }
 

@@ -8,7 +8,7 @@
 
 namespace kernels::cpu {
 
-constexpr size_t kMlaTaskRows = 8;    // query rows that share a pass over the pages
+constexpr size_t kMlaTaskRows = 8;  // query rows that share a pass over the pages
 constexpr size_t kMlaTaskHeads = 16;
 
 // Rows [row_begin, row_end) of a segment (relative to it) for heads [head_begin, head_end).
@@ -21,15 +21,17 @@ struct MlaTask {
 struct MlaAttention {
   const MlaArgs* args;
   const BatchView* batch;
-  uint32_t first_row;      // batch row of row 0 of the two buffers below
-  const float* q_latent;   // [rows, heads, kv_lora]: queries folded through absorb_k
-  float* out;              // [rows, heads, kv_lora]: attention over latents, before absorb_v
+  uint32_t first_row;     // batch row of row 0 of the two buffers below
+  const float* q_latent;  // [rows, heads, kv_lora]: queries folded through absorb_k
+  float* out;             // [rows, heads, kv_lora]: attention over latents, before absorb_v
 };
 
 // Cache row of an absolute position of a segment.
-std::byte* mla_cache_row(const MlaArgs& args, const BatchView& batch, const Segment& segment, size_t position);
+std::byte* mla_cache_row(const MlaArgs& args, const BatchView& batch, const Segment& segment,
+                         size_t position);
 
-// Normalises the latent part of one raw row and stores it in the cache's dtype. normed [kv_lora + d_rope] is scratch.
+// Normalises the latent part of one raw row and stores it in the cache's dtype. normed [kv_lora +
+// d_rope] is scratch.
 void mla_append(const MlaArgs& args, const float* ckv, std::byte* target, float* normed);
 
 size_t mla_scratch(const MlaArgs& args);  // floats

@@ -1,5 +1,5 @@
-// CPU backend: cuts every operation over rows, columns or heads and runs the pieces on the pool. The arithmetic is in the
-// kernels this calls; nothing here adds any.
+// CPU backend: cuts every operation over rows, columns or heads and runs the pieces on the pool.
+// The arithmetic is in the kernels this calls; nothing here adds any.
 #include "kernels/ops.hpp"
 
 #include <algorithm>
@@ -20,27 +20,37 @@ namespace kernels {
 namespace cpu {
 namespace {
 
-constexpr size_t kSerialFloats = 8192;   // less work than this is done before another thread has woken
-constexpr size_t kColumnChunk = 2048;    // columns of one row-wise task
-constexpr size_t kMaxSources = 64;       // attention-residual bank rows plus the prefix
+constexpr size_t kSerialFloats =
+    8192;  // less work than this is done before another thread has woken
+constexpr size_t kColumnChunk = 2048;  // columns of one row-wise task
+constexpr size_t kMaxSources = 64;     // attention-residual bank rows plus the prefix
 constexpr size_t kMlaBufferFloats = size_t{8} << 20;  // 32 MB for each of the two latent buffers
 
 void embed_row(const MatrixView& table, size_t id, float* out) {
   for (size_t i = 0; i < table.k; ++i) {
     const size_t at = id * table.stride_n + i * table.stride_k;
     switch (table.dtype) {
-      case DType::kBF16: out[i] = bf16_to_float(static_cast<const uint16_t*>(table.data)[at]); break;
-      case DType::kF16: out[i] = f16_to_float(static_cast<const uint16_t*>(table.data)[at]); break;
-      default: out[i] = static_cast<const float*>(table.data)[at]; break;
+      case DType::kBF16:
+        out[i] = bf16_to_float(static_cast<const uint16_t*>(table.data)[at]);
+        break;
+      case DType::kF16:
+        out[i] = f16_to_float(static_cast<const uint16_t*>(table.data)[at]);
+        break;
+      default:
+        out[i] = static_cast<const float*>(table.data)[at];
+        break;
     }
   }
 }
 
 class CpuOps final : public Ops {
  public:
-  explicit CpuOps(unsigned threads) : pool_(threads), matmul_(pool_), experts_(pool_, matmul_), scratch_(threads) {}
+  explicit CpuOps(unsigned threads)
+      : pool_(threads), matmul_(pool_), experts_(pool_, matmul_), scratch_(threads) {}
 
-  MatrixPtr pack(const MatrixView& view) override { return std::make_unique<PanelMatrix>(view, pool_); }
+  MatrixPtr pack(const MatrixView& view) override {
+    return std::make_unique<PanelMatrix>(view, pool_);
+  }
 
   void matmul(Rows x, const Matrix& w, MutableRows y, size_t rows) override {
     if (rows == 0) return;
@@ -57,9 +67,11 @@ class CpuOps final : public Ops {
     });
   }
 
-  void rms_norm(Rows x, const float* weight, float eps, MutableRows y, size_t rows, size_t width) override {
-    for_rows(rows, width,
-             [&](size_t row) { rms_norm_row(x.data + row * x.ld, weight, eps, y.data + row * y.ld, width); });
+  void rms_norm(Rows x, const float* weight, float eps, MutableRows y, size_t rows,
+                size_t width) override {
+    for_rows(rows, width, [&](size_t row) {
+      rms_norm_row(x.data + row * x.ld, weight, eps, y.data + row * y.ld, width);
+    });
   }
 
   void add(Rows x, MutableRows y, size_t rows, size_t width) override {
@@ -69,19 +81,21 @@ class CpuOps final : public Ops {
   }
 
   void copy(Rows x, MutableRows y, size_t rows, size_t width) override {
-    for_rows(rows, width,
-             [&](size_t row) { std::memmove(y.data + row * y.ld, x.data + row * x.ld, width * sizeof(float)); });
-  }
-
-  void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows, size_t width) override {
-    for_columns(rows, width, [&](size_t row, size_t column, size_t count) {
-      glu_row(act, gate.data + row * gate.ld + column, up.data + row * up.ld + column, out.data + row * out.ld + column,
-              count);
+    for_rows(rows, width, [&](size_t row) {
+      std::memmove(y.data + row * y.ld, x.data + row * x.ld, width * sizeof(float));
     });
   }
 
-  void residual_mix(std::span<const Rows> bank, Rows p, const float* cw, float eps, MutableRows out, size_t rows,
-                    size_t width) override {
+  void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
+           size_t width) override {
+    for_columns(rows, width, [&](size_t row, size_t column, size_t count) {
+      glu_row(act, gate.data + row * gate.ld + column, up.data + row * up.ld + column,
+              out.data + row * out.ld + column, count);
+    });
+  }
+
+  void residual_mix(std::span<const Rows> bank, Rows p, const float* cw, float eps, MutableRows out,
+                    size_t rows, size_t width) override {
     VERIFY(bank.size() < kMaxSources);
     for_rows(rows, width * (bank.size() + 1), [&](size_t row) {
       const float* sources[kMaxSources];
@@ -103,17 +117,19 @@ class CpuOps final : public Ops {
     for_rows_on_thread(rows, args.experts * 4, [&](size_t row, unsigned thread) {
       float* score = scratch_[thread].reserve(args.experts);
       sigmoid_row(args.logits.data + row * args.logits.ld, score, args.experts);
-      choose_experts(args, score, out.expert.data() + row * args.top_k, out.weight.data() + row * args.top_k);
+      choose_experts(args, score, out.expert.data() + row * args.top_k,
+                     out.weight.data() + row * args.top_k);
     });
   }
 
-  void experts(Rows z, std::span<const ExpertWeights> weights, const Routing& routing, const ActivationSpec& act,
-               MutableRows out, size_t rows) override {
+  void experts(Rows z, std::span<const ExpertWeights> weights, const Routing& routing,
+               const ActivationSpec& act, MutableRows out, size_t rows) override {
     if (rows != 0) experts_.run(z, weights, routing, act, out, rows);
   }
 
  private:
-  // fn(row, thread) for every row, several rows to a task, serially where waking threads would cost more.
+  // fn(row, thread) for every row, several rows to a task, serially where waking threads would cost
+  // more.
   template <class Fn>
   void for_rows_on_thread(size_t rows, size_t floats_per_row, const Fn& fn) {
     if (rows * floats_per_row < 2 * kSerialFloats) {
@@ -164,7 +180,8 @@ void CpuOps::kda(const KdaArgs& args, const BatchView& batch) {
   const size_t floats = kda_scratch(args);
   pool_.parallel_for(batch.segments.size() * args.heads, [&](size_t task, unsigned thread) {
     const Segment& segment = batch.segments[task / args.heads];
-    if (segment.row_count != 0) kda_head(args, segment, task % args.heads, scratch_[thread].reserve(floats));
+    if (segment.row_count != 0)
+      kda_head(args, segment, task % args.heads, scratch_[thread].reserve(floats));
   });
 }
 
@@ -176,18 +193,22 @@ void CpuOps::mla(const MlaArgs& args, const BatchView& batch) {
   for (const Segment& segment : batch.segments) {
     for_rows_on_thread(segment.row_count, width, [&](size_t row, unsigned thread) {
       mla_append(args, args.ckv.data + (segment.row_begin + row) * args.ckv.ld,
-                 mla_cache_row(args, batch, segment, segment.position + row), scratch_[thread].reserve(width));
+                 mla_cache_row(args, batch, segment, segment.position + row),
+                 scratch_[thread].reserve(width));
     });
   }
   const size_t row_floats = args.heads * args.kv_lora;
-  const auto step = static_cast<uint32_t>(std::max<size_t>(kGroupRows, kMlaBufferFloats / row_floats));
+  const auto step =
+      static_cast<uint32_t>(std::max<size_t>(kGroupRows, kMlaBufferFloats / row_floats));
   for (uint32_t row = 0; row < batch.row_count; row += step) {
     mla_rows(args, batch, row, std::min(step, batch.row_count - row));
   }
 }
 
-// Attention for batch rows [first_row, first_row + rows); every row of the batch is already in the cache.
-void CpuOps::mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t first_row, uint32_t rows) {
+// Attention for batch rows [first_row, first_row + rows); every row of the batch is already in the
+// cache.
+void CpuOps::mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t first_row,
+                      uint32_t rows) {
   const size_t row_floats = args.heads * args.kv_lora;
   float* query = mla_query_.reserve(rows * row_floats);
   float* latent = mla_out_.reserve(rows * row_floats);
@@ -200,7 +221,8 @@ void CpuOps::mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t firs
   std::span<const PackedRows> packed = matmul_.pack(sources_);
   products_.clear();
   for (size_t head = 0; head < args.heads; ++head) {
-    products_.push_back({args.absorb_k[head].get(), packed[head], {query + head * args.kv_lora, row_floats}});
+    products_.push_back(
+        {args.absorb_k[head].get(), packed[head], {query + head * args.kv_lora, row_floats}});
   }
   matmul_.run(products_);
 
@@ -215,7 +237,8 @@ void CpuOps::mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t firs
       for (size_t head = 0; head < args.heads; head += heads) {
         mla_tasks_.push_back({&segment, row - segment.row_begin,
                               std::min<uint32_t>(row + kMlaTaskRows, end) - segment.row_begin,
-                              static_cast<uint32_t>(head), static_cast<uint32_t>(std::min(head + heads, args.heads))});
+                              static_cast<uint32_t>(head),
+                              static_cast<uint32_t>(std::min(head + heads, args.heads))});
       }
     }
   }
@@ -239,14 +262,17 @@ void CpuOps::mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t firs
   if (args.gate == nullptr) return;
   for_rows(rows, args.heads * args.d_v, [&](size_t row) {
     const size_t at = first_row + row;
-    sigmoid_gate_row(args.gate->data + at * args.gate->ld, args.out.data + at * args.out.ld, args.heads * args.d_v);
+    sigmoid_gate_row(args.gate->data + at * args.gate->ld, args.out.data + at * args.out.ld,
+                     args.heads * args.d_v);
   });
 }
 
 }  // namespace
 }  // namespace cpu
 
-std::unique_ptr<Ops> make_cpu_ops(unsigned threads) { return std::make_unique<cpu::CpuOps>(threads); }
+std::unique_ptr<Ops> make_cpu_ops(unsigned threads) {
+  return std::make_unique<cpu::CpuOps>(threads);
+}
 
 const char* cpu_target_name() { return cpu::rows_target_name(); }
 

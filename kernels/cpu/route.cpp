@@ -16,8 +16,8 @@ void choose_experts(const RouteArgs& args, const float* score, uint32_t* expert,
     const float key = args.bias == nullptr ? score[id] : score[id] + args.bias[id];
     return std::isnan(key) ? -std::numeric_limits<float>::infinity() : key;
   };
-  // Insertion into a list in descending key. Ids ascend, so moving past strictly smaller keys only keeps the lower id of
-  // a tie in front. `weight` holds the keys meanwhile.
+  // Insertion into a list in descending key. Ids ascend, so moving past strictly smaller keys only
+  // keeps the lower id of a tie in front. `weight` holds the keys meanwhile.
   size_t count = 0;
   for (size_t id = 0; id < args.experts; ++id) {
     const float key = key_of(id);
@@ -34,7 +34,8 @@ void choose_experts(const RouteArgs& args, const float* score, uint32_t* expert,
   float total = 0;
   for (size_t i = 0; i < count; ++i) total += score[expert[i]];
   for (size_t i = 0; i < count; ++i) {
-    const float share = args.renormalise ? score[expert[i]] / (total + kWeightEps) : score[expert[i]];
+    const float share =
+        args.renormalise ? score[expert[i]] / (total + kWeightEps) : score[expert[i]];
     weight[i] = share * args.scale;
   }
 }

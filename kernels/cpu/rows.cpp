@@ -52,7 +52,8 @@ KERNEL_FN float inverse_rms_of(const float* x, size_t width, float eps) {
 void rms_norm(const float* x, const float* weight, float eps, float* y, size_t width) {
   const Lanes inverse(inverse_rms_of(x, width, eps));
   for_vectors(width, [&](size_t at, size_t count) KERNEL_LAMBDA {
-    store_some(rms_scale(load_some(x + at, count), inverse, load_some(weight + at, count)), y + at, count);
+    store_some(rms_scale(load_some(x + at, count), inverse, load_some(weight + at, count)), y + at,
+               count);
   });
 }
 
@@ -84,24 +85,28 @@ void sigmoid_of(const float* x, float* y, size_t width) {
 
 void sigmoid_gate(const float* gate, float* y, size_t width) {
   for_vectors(width, [&](size_t at, size_t count) KERNEL_LAMBDA {
-    store_some(load_some(y + at, count) * math::sigmoid(load_some(gate + at, count)), y + at, count);
+    store_some(load_some(y + at, count) * math::sigmoid(load_some(gate + at, count)), y + at,
+               count);
   });
 }
 
-void weighted_sum(std::span<const float* const> rows, const float* weight, float* out, size_t width) {
+void weighted_sum(std::span<const float* const> rows, const float* weight, float* out,
+                  size_t width) {
   for_vectors(width, [&](size_t at, size_t count) KERNEL_LAMBDA {
     Lanes sum = Lanes::zero();
-    for (size_t i = 0; i < rows.size(); ++i) sum = residual_sum(Lanes(weight[i]), load_some(rows[i] + at, count), sum);
+    for (size_t i = 0; i < rows.size(); ++i)
+      sum = residual_sum(Lanes(weight[i]), load_some(rows[i] + at, count), sum);
     store_some(sum, out + at, count);
   });
 }
 
-void residual_mix(std::span<const float* const> sources, const float* gain, float eps, float* out, size_t width,
-                  float* score) {
+void residual_mix(std::span<const float* const> sources, const float* gain, float eps, float* out,
+                  size_t width, float* score) {
   for (size_t j = 0; j < sources.size(); ++j) {
     const Lanes inverse(inverse_rms_of(sources[j], width, eps));
     score[j] = lane_sum(width, [&](size_t at, size_t count, Lanes sum) KERNEL_LAMBDA {
-      return residual_score(load_some(sources[j] + at, count), inverse, load_some(gain + at, count), sum);
+      return residual_score(load_some(sources[j] + at, count), inverse, load_some(gain + at, count),
+                            sum);
     });
   }
   const Lanes max(*std::max_element(score, score + sources.size()));
@@ -136,16 +141,22 @@ void rms_norm_row(const float* x, const float* weight, float eps, float* y, size
   HWY_DYNAMIC_DISPATCH(rms_norm)(x, weight, eps, y, width);
 }
 void add_row(const float* x, float* y, size_t width) { HWY_DYNAMIC_DISPATCH(add)(x, y, width); }
-void glu_row(const ActivationSpec& act, const float* gate, const float* up, float* out, size_t width) {
+void glu_row(const ActivationSpec& act, const float* gate, const float* up, float* out,
+             size_t width) {
   HWY_DYNAMIC_DISPATCH(glu)(act, gate, up, out, width);
 }
-void sigmoid_row(const float* x, float* y, size_t width) { HWY_DYNAMIC_DISPATCH(sigmoid_of)(x, y, width); }
-void sigmoid_gate_row(const float* gate, float* y, size_t width) { HWY_DYNAMIC_DISPATCH(sigmoid_gate)(gate, y, width); }
-void residual_mix_row(std::span<const float* const> sources, const float* gain, float eps, float* out, size_t width,
-                      float* score) {
+void sigmoid_row(const float* x, float* y, size_t width) {
+  HWY_DYNAMIC_DISPATCH(sigmoid_of)(x, y, width);
+}
+void sigmoid_gate_row(const float* gate, float* y, size_t width) {
+  HWY_DYNAMIC_DISPATCH(sigmoid_gate)(gate, y, width);
+}
+void residual_mix_row(std::span<const float* const> sources, const float* gain, float eps,
+                      float* out, size_t width, float* score) {
   HWY_DYNAMIC_DISPATCH(residual_mix)(sources, gain, eps, out, width, score);
 }
-void weighted_sum_row(std::span<const float* const> rows, const float* weight, float* out, size_t width) {
+void weighted_sum_row(std::span<const float* const> rows, const float* weight, float* out,
+                      size_t width) {
   HWY_DYNAMIC_DISPATCH(weighted_sum)(rows, weight, out, width);
 }
 const char* rows_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

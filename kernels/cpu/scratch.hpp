@@ -10,7 +10,8 @@ namespace kernels::cpu {
 
 class Scratch {
  public:
-  // Room for `count` values of T. The contents are undefined, and earlier pointers die when it grows.
+  // Room for `count` values of T. The contents are undefined, and earlier pointers die when it
+  // grows.
   template <class T = float>
   T* reserve(size_t count) {
     const size_t bytes = (count * sizeof(T) + 63) / 64 * 64;

@@ -6,7 +6,8 @@ namespace kernels::cpu {
 namespace {
 
 constexpr uint32_t kOpen = 0x80000000u;
-constexpr int kSpins = 2000;  // about 30 us of pauses: longer than the gap between two operations of a layer
+constexpr int kSpins =
+    2000;  // about 30 us of pauses: longer than the gap between two operations of a layer
 
 void pause() {
 #if defined(__x86_64__)
@@ -70,13 +71,16 @@ void ThreadPool::work(unsigned thread) {
 bool ThreadPool::join_loop() {
   uint32_t gate = gate_.load(std::memory_order_relaxed);
   while ((gate & kOpen) != 0) {
-    if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire,
+                                    std::memory_order_relaxed))
+      return true;
   }
   return false;
 }
 
 void ThreadPool::leave_loop() {
-  if (gate_.fetch_sub(1, std::memory_order_acq_rel) == 1) gate_.notify_one();  // the caller waits with the gate shut
+  if (gate_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    gate_.notify_one();  // the caller waits with the gate shut
 }
 
 void ThreadPool::serve(unsigned thread) {

@@ -1,4 +1,5 @@
-// Register tile of a matrix product: R rows x P panels over a run of inputs. Included once per SIMD target.
+// Register tile of a matrix product: R rows x P panels over a run of inputs. Included once per SIMD
+// target.
 #if defined(KERNELS_CPU_TILE_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_CPU_TILE_HPP_
@@ -31,7 +32,8 @@ struct PanelRow<DType::kF16> {
   static KERNEL_FN void load(const uint16_t* row, Vector* w) {
     const hn::Rebind<hwy::float16_t, FloatTag> half;
     for (size_t i = 0; i < kPer16; ++i) {
-      w[i] = hn::PromoteTo(FloatTag(), hn::Load(half, reinterpret_cast<const hwy::float16_t*>(row) + i * kWidth));
+      w[i] = hn::PromoteTo(
+          FloatTag(), hn::Load(half, reinterpret_cast<const hwy::float16_t*>(row) + i * kWidth));
     }
   }
 };
@@ -49,16 +51,23 @@ struct PanelRow<DType::kBF16> {
   }
 };
 
-// Calls fn<R>() for R = rows, 1..6: tiles are compiled per row count so that their sums live in registers.
+// Calls fn<R>() for R = rows, 1..6: tiles are compiled per row count so that their sums live in
+// registers.
 template <class Fn>
 KERNEL_FN void with_rows(size_t rows, const Fn& fn) {
   switch (rows) {
-    case 1: return fn.template operator()<1>();
-    case 2: return fn.template operator()<2>();
-    case 3: return fn.template operator()<3>();
-    case 4: return fn.template operator()<4>();
-    case 5: return fn.template operator()<5>();
-    default: return fn.template operator()<6>();
+    case 1:
+      return fn.template operator()<1>();
+    case 2:
+      return fn.template operator()<2>();
+    case 3:
+      return fn.template operator()<3>();
+    case 4:
+      return fn.template operator()<4>();
+    case 5:
+      return fn.template operator()<5>();
+    default:
+      return fn.template operator()<6>();
   }
 }
 
@@ -95,9 +104,10 @@ struct Tile {
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
-        float* at = total + static_cast<size_t>(v) / kPer16 * panel_step + static_cast<size_t>(r) * 16 +
-                    static_cast<size_t>(v) % kPer16 * kWidth;
-        hn::StoreU(first ? sum[r][v] : hn::Add(hn::LoadU(FloatTag(), at), sum[r][v]), FloatTag(), at);
+        float* at = total + static_cast<size_t>(v) / kPer16 * panel_step +
+                    static_cast<size_t>(r) * 16 + static_cast<size_t>(v) % kPer16 * kWidth;
+        hn::StoreU(first ? sum[r][v] : hn::Add(hn::LoadU(FloatTag(), at), sum[r][v]), FloatTag(),
+                   at);
       }
     }
   }

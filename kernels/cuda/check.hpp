@@ -1,4 +1,5 @@
-// A failing CUDA runtime call is a broken environment: it throws with the call and CUDA's own words.
+// A failing CUDA runtime call is a broken environment: it throws with the call and CUDA's own
+// words.
 #pragma once
 
 #include <cuda_runtime_api.h>

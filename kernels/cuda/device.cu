@@ -36,7 +36,9 @@ class CudaDevice final : public Device {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Device> make_cuda_device(int ordinal) { return std::make_unique<cuda::CudaDevice>(ordinal); }
+std::unique_ptr<Device> make_cuda_device(int ordinal) {
+  return std::make_unique<cuda::CudaDevice>(ordinal);
+}
 
 int cuda_device_count() {
   int count = 0;

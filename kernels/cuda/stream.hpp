@@ -36,14 +36,17 @@ class CudaStream final : public Stream {
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
   ~CudaStream() override { cudaStreamDestroy(stream_); }
-  void fill_zero(void* target, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(target, 0, bytes, stream_)); }
+  void fill_zero(void* target, size_t bytes) override {
+    CUDA_CHECK(cudaMemsetAsync(target, 0, bytes, stream_));
+  }
   void copy(void* target, const void* source, size_t bytes) override {
     CUDA_CHECK(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_));
   }
   std::unique_ptr<Event> record() override { return std::make_unique<CudaEvent>(stream_); }
   void wait(const Event& event) override {
     const auto* other = dynamic_cast<const CudaEvent*>(&event);
-    VERIFY(other != nullptr);  // an event of another kind of device cannot be waited for on this stream
+    VERIFY(other !=
+           nullptr);  // an event of another kind of device cannot be waited for on this stream
     CUDA_CHECK(cudaStreamWaitEvent(stream_, other->handle(), 0));
   }
   void synchronize() override { CUDA_CHECK(cudaStreamSynchronize(stream_)); }

@@ -1,4 +1,5 @@
-// CPU kernels as fractions of what this machine reads and multiplies, both measured beside them in the same process.
+// CPU kernels as fractions of what this machine reads and multiplies, both measured beside them in
+// the same process.
 //   bench-kernels [threads]
 // With one thread times are the thread's CPU time, so that a busy machine's other work counts less.
 #include <algorithm>
@@ -100,7 +101,8 @@ struct Timing {
 Timing measure(const std::function<void()>& fn, double budget_s = 0.4) {
   fn();
   std::vector<double> times;
-  for (double total = 0; total < budget_s || times.size() < 5; total += times.back()) times.push_back(seconds_of(fn));
+  for (double total = 0; total < budget_s || times.size() < 5; total += times.back())
+    times.push_back(seconds_of(fn));
   std::sort(times.begin(), times.end());
   return {times.front(), times[times.size() / 2]};
 }
@@ -124,8 +126,11 @@ class Machine {
   }
   double flops() {
     constexpr size_t kTurns = 400000;
-    const double per_pass = 24.0 * static_cast<double>(HWY_DYNAMIC_DISPATCH(width_of)() * kTurns * pool_.size());
-    const auto multiply = [](size_t, unsigned) { sink = HWY_DYNAMIC_DISPATCH(multiply_for)(kTurns); };
+    const double per_pass =
+        24.0 * static_cast<double>(HWY_DYNAMIC_DISPATCH(width_of)() * kTurns * pool_.size());
+    const auto multiply = [](size_t, unsigned) {
+      sink = HWY_DYNAMIC_DISPATCH(multiply_for)(kTurns);
+    };
     return per_pass / measure([&] { pool_.parallel_for(pool_.size(), multiply); }).best;
   }
 
@@ -134,7 +139,8 @@ class Machine {
   void each_part(size_t pass, const Fn& fn) {
     offset_ = (offset_ + pass) % (kSetFloats - pass);
     const size_t parts = pool_.size() * 8, step = pass / parts / 64 * 64;
-    pool_.parallel_for(parts, [&](size_t i, unsigned) { sink = fn(data_.data() + offset_ + i * step, step); });
+    pool_.parallel_for(
+        parts, [&](size_t i, unsigned) { sink = fn(data_.data() + offset_ + i * step, step); });
   }
 
   cpu::ThreadPool pool_;
@@ -143,8 +149,9 @@ class Machine {
 };
 
 void report(const char* name, const Timing& t, double amount, const char* unit, double ceiling) {
-  std::printf("%-34s best %9.3f ms  median %9.3f ms  %7.1f %s = %.2f of %.1f\n", name, t.best * 1e3, t.median * 1e3,
-              amount / t.best / 1e9, unit, amount / t.best / ceiling, ceiling / 1e9);
+  std::printf("%-34s best %9.3f ms  median %9.3f ms  %7.1f %s = %.2f of %.1f\n", name, t.best * 1e3,
+              t.median * 1e3, amount / t.best / 1e9, unit, amount / t.best / ceiling,
+              ceiling / 1e9);
 }
 
 std::vector<float> floats(size_t count, float scale = 1.0f) {
@@ -169,7 +176,8 @@ std::vector<MatrixPtr> matrices(Ops& ops, DType dtype, size_t n, size_t k, size_
     }
   }
   std::vector<MatrixPtr> result;
-  for (size_t i = 0; i < count; ++i) result.push_back(ops.pack({dtype, bytes.data(), scale.data(), n, k, k, 1}));
+  for (size_t i = 0; i < count; ++i)
+    result.push_back(ops.pack({dtype, bytes.data(), scale.data(), n, k, k, 1}));
   return result;
 }
 
@@ -183,13 +191,18 @@ void bench_matmul(Ops& ops, Machine& machine, DType dtype) {
     size_t at = 0;
     const size_t per_pass = rows == 512 ? 1 : 4;
     const Timing t = measure([&] {
-      for (size_t i = 0; i < per_pass; ++i) ops.matmul({x.data(), kK}, *set[at++ % set.size()], {y.data(), kN}, rows);
+      for (size_t i = 0; i < per_pass; ++i)
+        ops.matmul({x.data(), kK}, *set[at++ % set.size()], {y.data(), kN}, rows);
     });
-    if (std::memcmp(y.data(), single.data(), kN * sizeof(float)) != 0) std::printf("WRONG: rows %zu differ from 1 row\n", rows);
+    if (std::memcmp(y.data(), single.data(), kN * sizeof(float)) != 0)
+      std::printf("WRONG: rows %zu differ from 1 row\n", rows);
     char name[64];
-    std::snprintf(name, sizeof name, "%s 4096x1024, %zu rows", std::string(to_string(dtype)).c_str(), rows);
+    std::snprintf(name, sizeof name, "%s 4096x1024, %zu rows",
+                  std::string(to_string(dtype)).c_str(), rows);
     const auto scale = static_cast<double>(per_pass);
-    if (rows <= 4) report(name, t, scale * static_cast<double>(set[0]->bytes()), "GB/s", machine.read_bandwidth());
+    if (rows <= 4)
+      report(name, t, scale * static_cast<double>(set[0]->bytes()), "GB/s",
+             machine.read_bandwidth());
     if (rows >= 4 || dtype == DType::kMXFP4) {
       report(name, t, scale * 2.0 * kN * kK * static_cast<double>(rows), "GF/s", machine.flops());
     }
@@ -199,8 +212,10 @@ void bench_matmul(Ops& ops, Machine& machine, DType dtype) {
 void bench_kda(Ops& ops, Machine& machine, size_t tokens, size_t sequences) {
   constexpr size_t kHeads = 16, kD = 128, kWidth = kHeads * kD;
   const size_t rows = tokens * sequences, slot = kHeads * kD * kD + 9 * kWidth;
-  const auto qkv = floats(rows * 3 * kWidth), decay = floats(rows * kWidth), beta = floats(rows * kHeads);
-  const auto gate = floats(rows * kWidth), conv = floats(12 * kWidth), a_log = floats(kHeads), dt = floats(kWidth);
+  const auto qkv = floats(rows * 3 * kWidth), decay = floats(rows * kWidth),
+             beta = floats(rows * kHeads);
+  const auto gate = floats(rows * kWidth), conv = floats(12 * kWidth), a_log = floats(kHeads),
+             dt = floats(kWidth);
   const std::vector<float> norm(kD, 1.0f);
   const auto device = make_cpu_device();
   const Buffer states = device->allocate(sequences * slot * sizeof(float));
@@ -238,14 +253,16 @@ void bench_kda(Ops& ops, Machine& machine, size_t tokens, size_t sequences) {
 }
 
 void bench_mla(Ops& ops, Machine& machine, DType kv_dtype) {
-  constexpr size_t kHeads = 8, kNope = 128, kRope = 64, kValue = 128, kLatent = 512, kContext = 32768, kPage = 64;
+  constexpr size_t kHeads = 8, kNope = 128, kRope = 64, kValue = 128, kLatent = 512,
+                   kContext = 32768, kPage = 64;
   const size_t page_bytes = kPage * (kLatent + kRope) * dtype_bytes(kv_dtype);
   const auto device = make_cpu_device();
   const Buffer cache = device->allocate(kContext / kPage * page_bytes);
   std::memset(cache.data(), 0, cache.bytes());
   std::vector<uint32_t> pages(kContext / kPage);
   for (size_t i = 0; i < pages.size(); ++i) pages[i] = static_cast<uint32_t>(i);
-  const auto q = floats(kHeads * (kNope + kRope)), ckv = floats(kLatent + kRope), ones = std::vector<float>(kLatent, 1.0f);
+  const auto q = floats(kHeads * (kNope + kRope)), ckv = floats(kLatent + kRope),
+             ones = std::vector<float>(kLatent, 1.0f);
   std::vector<MatrixPtr> absorb_k, absorb_v;
   for (size_t h = 0; h < kHeads; ++h) {
     absorb_k.push_back(std::move(matrices(ops, DType::kBF16, kLatent, kNope, 1)[0]));
@@ -270,12 +287,14 @@ void bench_mla(Ops& ops, Machine& machine, DType kv_dtype) {
   const Segment segment = {0, 1, kContext - 1, 0, 0};
   const Timing t = measure([&] { ops.mla(args, {{&segment, 1}, pages, 1}); });
   const double flops = 2.0 * kHeads * kContext * (2 * kLatent + kRope);
-  report(kv_dtype == DType::kF32 ? "MLA decode 32k, 8 heads, F32" : "MLA decode 32k, 8 heads, BF16", t, flops, "GF/s", machine.flops());
+  report(kv_dtype == DType::kF32 ? "MLA decode 32k, 8 heads, F32" : "MLA decode 32k, 8 heads, BF16",
+         t, flops, "GF/s", machine.flops());
 }
 
 void print_load() {
   double load[3] = {};
-  if (::getloadavg(load, 3) == 3) std::printf("load average %.2f %.2f %.2f\n", load[0], load[1], load[2]);
+  if (::getloadavg(load, 3) == 3)
+    std::printf("load average %.2f %.2f %.2f\n", load[0], load[1], load[2]);
 }
 
 }  // namespace
@@ -286,7 +305,8 @@ int main(int argc, char** argv) {
   if (threads == 1) clock_used = CLOCK_THREAD_CPUTIME_ID;
   const auto ops = make_cpu_ops(threads);
   Machine machine(threads);
-  std::printf("target %s, %u threads; fractions are of ceilings measured beside each line\n", cpu_target_name(), threads);
+  std::printf("target %s, %u threads; fractions are of ceilings measured beside each line\n",
+              cpu_target_name(), threads);
   print_load();
   bench_matmul(*ops, machine, DType::kBF16);
   bench_matmul(*ops, machine, DType::kMXFP4);

@@ -1,5 +1,6 @@
-// What the server costs around the arithmetic: start-up, idle memory, process CPU and worker idle time per step with 64 streaming
-// rows on a null device, and the memory of idle keep-alive connections. Prints the measured figure beside its goal.
+// What the server costs around the arithmetic: start-up, idle memory, process CPU and worker idle
+// time per step with 64 streaming rows on a null device, and the memory of idle keep-alive
+// connections. Prints the measured figure beside its goal.
 //   bench-serving [weights directory]
 #include <poll.h>
 
@@ -66,7 +67,9 @@ struct Metrics {
   }
 };
 
-Metrics read_metrics(uint16_t port) { return {"\n" + HttpClient(port).request("GET", "/metrics").body}; }
+Metrics read_metrics(uint16_t port) {
+  return {"\n" + HttpClient(port).request("GET", "/metrics").body};
+}
 
 void bench_start(const std::string& model) {
   double best = 1e9;
@@ -77,7 +80,8 @@ void bench_start(const std::string& model) {
     rss_kib = server.rss_kib();
   }
   std::printf("start to ready         %8.3f s    (goal 1; best of 5)\n", best);
-  std::printf("idle RSS               %8.1f MB   (goal 250)\n", static_cast<double>(rss_kib) / 1024);
+  std::printf("idle RSS               %8.1f MB   (goal 250)\n",
+              static_cast<double>(rss_kib) / 1024);
 }
 
 // Reads and drops whatever the streams send for the given time.
@@ -89,7 +93,8 @@ void drain(std::vector<std::unique_ptr<HttpClient>>& clients, std::chrono::milli
   while (std::chrono::steady_clock::now() < end) {
     ::poll(polls.data(), polls.size(), 10);
     for (const auto& poll : polls) {
-      if ((poll.revents & POLLIN) != 0 && ::recv(poll.fd, sink.data(), sink.size(), MSG_DONTWAIT) == 0) {
+      if ((poll.revents & POLLIN) != 0 &&
+          ::recv(poll.fd, sink.data(), sink.size(), MSG_DONTWAIT) == 0) {
         std::fprintf(stderr, "a stream ended early\n");
         std::exit(1);
       }
@@ -102,20 +107,24 @@ void bench_null_device(const std::string& model) {
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 64; ++i) {
     clients.push_back(std::make_unique<HttpClient>(server.port()));
-    clients.back()->send(HttpClient::format("POST", "/v1/completions",
-                                            R"({"prompt":[1,2,3],"stream":true,"ignore_eos":true,"max_tokens":200000})"));
+    clients.back()->send(HttpClient::format(
+        "POST", "/v1/completions",
+        R"({"prompt":[1,2,3],"stream":true,"ignore_eos":true,"max_tokens":200000})"));
   }
   drain(clients, std::chrono::seconds(1));
   const Metrics before = read_metrics(server.port());
   const double cpu_before = cpu_seconds(server.pid());
   const auto start = std::chrono::steady_clock::now();
   drain(clients, std::chrono::seconds(8));
-  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double wall =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double cpu = cpu_seconds(server.pid()) - cpu_before;
   const Metrics after = read_metrics(server.port());
   const double steps = after.value("sluice:steps_total") - before.value("sluice:steps_total");
-  const double tokens = after.value("sluice:generation_tokens_total") - before.value("sluice:generation_tokens_total");
-  std::printf("null device, 64 streams: %.0f steps/s, %.1f rows a step\n", steps / wall, tokens / steps);
+  const double tokens = after.value("sluice:generation_tokens_total") -
+                        before.value("sluice:generation_tokens_total");
+  std::printf("null device, 64 streams: %.0f steps/s, %.1f rows a step\n", steps / wall,
+              tokens / steps);
   std::printf("  process CPU per step %8.3f ms   (goal 1)\n", 1e3 * cpu / steps);
   std::printf("  worker idle gap p50  <= %s s (goal 1.5e-4)\n",
               after.median_bucket(before, "sluice:worker_gap_seconds").c_str());
@@ -139,7 +148,8 @@ void bench_idle_connections(const std::string& model) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string model = argc > 1 ? argv[1] : std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3";
+  const std::string model =
+      argc > 1 ? argv[1] : std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3";
   std::printf("load average %.2f\n", load_average());
   bench_start(model);
   bench_null_device(model);

@@ -1,4 +1,5 @@
-// The path of a request and of a recurrent state, as the README draws them: a traced request visits exactly these functions.
+// The path of a request and of a recurrent state, as the README draws them: a traced request visits
+// exactly these functions.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
@@ -54,7 +55,8 @@ TEST_CASE("A request visits exactly the documented hops, in order", "[e2e]") {
   support::HttpClient client(stack.server->port());
   const auto reply = client.request(
       "POST", "/v1/chat/completions",
-      R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":3,"ignore_eos":true,"stream":)" + stream + "}");
+      R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":3,"ignore_eos":true,"stream":)" +
+          stream + "}");
   REQUIRE(reply.status == 200);
   CHECK(hops_of_first_traced_request() == documented_hops());
 }

@@ -1,4 +1,5 @@
-// 64 concurrent streams, half of them disconnecting at random: everything returns to baseline and memory stays flat.
+// 64 concurrent streams, half of them disconnecting at random: everything returns to baseline and
+// memory stays flat.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -29,16 +30,19 @@ struct Tally {
   std::atomic<int> finished{0}, left{0}, failed{0};
 };
 
-// One client: streams one answer after another until the end; every second one it leaves in the middle.
-void stream_until(std::chrono::steady_clock::time_point end, uint16_t port, uint32_t seed, Tally& tally) {
+// One client: streams one answer after another until the end; every second one it leaves in the
+// middle.
+void stream_until(std::chrono::steady_clock::time_point end, uint16_t port, uint32_t seed,
+                  Tally& tally) {
   std::mt19937 rng(seed);
   while (std::chrono::steady_clock::now() < end) {
     try {
       HttpClient client(port);
       const std::string prompt(1 + rng() % 300, static_cast<char>('a' + rng() % 26));
       client.send(HttpClient::format("POST", "/v1/completions",
-                                     R"({"stream":true,"ignore_eos":true,"max_tokens":)" + std::to_string(1 + rng() % 40) +
-                                         R"(,"prompt":")" + prompt + "\"}"));
+                                     R"({"stream":true,"ignore_eos":true,"max_tokens":)" +
+                                         std::to_string(1 + rng() % 40) + R"(,"prompt":")" +
+                                         prompt + "\"}"));
       const bool leave = rng() % 2 == 0;
       int chunks = static_cast<int>(rng() % 8);
       if (leave && chunks == 0) {  // gone before the answer begins
@@ -77,15 +81,19 @@ void run_clients(std::chrono::milliseconds duration, uint16_t port, uint32_t see
 
 }  // namespace
 
-TEST_CASE("64 streams, half of them leaving, return every slot and page and leave memory flat", "[e2e][slow]") {
-  const char* seconds = std::getenv("SLUICE_LOAD_SECONDS");  // a minute by default is what we promise; CI takes less
-  const auto duration = std::chrono::milliseconds(1000 * (seconds != nullptr ? std::atoi(seconds) : 10));
+TEST_CASE("64 streams, half of them leaving, return every slot and page and leave memory flat",
+          "[e2e][slow]") {
+  const char* seconds =
+      std::getenv("SLUICE_LOAD_SECONDS");  // a minute by default is what we promise; CI takes less
+  const auto duration =
+      std::chrono::milliseconds(1000 * (seconds != nullptr ? std::atoi(seconds) : 10));
   const auto seed = static_cast<uint32_t>(std::random_device{}());
   CAPTURE(seed);
-  ServerProcess server({"--model", std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3", "--memory-gb", "0.25",
-                        "--max-running-requests", "48"});
+  ServerProcess server({"--model", std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3",
+                        "--memory-gb", "0.25", "--max-running-requests", "48"});
   Tally tally;
-  run_clients(duration / 5, server.port(), seed, tally);  // touches the arena and warms every allocator
+  run_clients(duration / 5, server.port(), seed,
+              tally);  // touches the arena and warms every allocator
   const long warm_kib = server.rss_kib();
   run_clients(duration, server.port(), seed + 1, tally);
   INFO("finished " << tally.finished << ", left " << tally.left);
@@ -94,7 +102,9 @@ TEST_CASE("64 streams, half of them leaving, return every slot and page and leav
   CHECK(tally.left > 0);
   // The last disconnects are noticed by reads that are pending: nothing else has to happen first.
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (metric(server.port(), "sluice:num_running_reqs") + metric(server.port(), "sluice:num_queue_reqs") > 0 &&
+  while (metric(server.port(), "sluice:num_running_reqs") +
+                 metric(server.port(), "sluice:num_queue_reqs") >
+             0 &&
          std::chrono::steady_clock::now() < patience) {
     std::this_thread::yield();
   }

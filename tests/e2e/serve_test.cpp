@@ -20,7 +20,8 @@ namespace {
 const std::string kModel = std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3";
 
 std::string chat_body(const std::string& extra) {
-  return R"({"messages":[{"role":"user","content":"Tell me about rivers."}],"seed":7,"max_tokens":48)" + extra + "}";
+  return R"({"messages":[{"role":"user","content":"Tell me about rivers."}],"seed":7,"max_tokens":48)" +
+         extra + "}";
 }
 
 // The `data:` payloads of a server-sent event stream.
@@ -58,8 +59,9 @@ TEST_CASE("The shipped model answers, streams the same bytes, and keeps the conn
   CHECK(answer.at("usage").at("completion_tokens").as_int64() > 0);
   CHECK(content.size() + reasoning.size() > 0);
 
-  const auto streamed = client.request("POST", "/v1/chat/completions",
-                                       chat_body(R"(,"stream":true,"stream_options":{"include_usage":true})"));
+  const auto streamed =
+      client.request("POST", "/v1/chat/completions",
+                     chat_body(R"(,"stream":true,"stream_options":{"include_usage":true})"));
   REQUIRE(streamed.status == 200);
   std::string streamed_content, streamed_reasoning;
   const auto events = events_of(streamed.body);
@@ -124,8 +126,9 @@ TEST_CASE("SIGTERM lets a running answer finish and exits with 0 within ten seco
 TEST_CASE("SIGTERM ends an answer that would run too long, within ten seconds", "[e2e]") {
   ServerProcess server({"--model", kModel, "--memory-gb", "1"});
   HttpClient client(server.port());
-  client.send(HttpClient::format("POST", "/v1/completions",
-                                 R"({"prompt":"Rivers","max_tokens":100000,"ignore_eos":true,"stream":true})"));
+  client.send(HttpClient::format(
+      "POST", "/v1/completions",
+      R"({"prompt":"Rivers","max_tokens":100000,"ignore_eos":true,"stream":true})"));
   const auto head = client.read_head();
   REQUIRE(head.status == 200);
   const auto asked = std::chrono::steady_clock::now();
@@ -150,14 +153,16 @@ TEST_CASE("The openai Python package gets what it expects", "[e2e]") {
 
 TEST_CASE("Settings come from TOML, flags win, and an unknown key or flag is refused", "[e2e]") {
   namespace fs = std::filesystem;
-  const fs::path file = fs::temp_directory_path() / ("sluice-" + std::to_string(::getpid()) + ".toml");
+  const fs::path file =
+      fs::temp_directory_path() / ("sluice-" + std::to_string(::getpid()) + ".toml");
   const std::string program = std::string(SLUICE_BIN_DIR) + "/sluice-serve";
   const auto run = [&](const std::string& arguments) {
     const int status = std::system((program + " " + arguments + " >/dev/null 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
   {
-    std::ofstream(file) << "model = \"" << kModel << "\"\nmemory-gb = 0.25\nmax-running-requests = 3\nchunk-tokens = 128\n";
+    std::ofstream(file) << "model = \"" << kModel
+                        << "\"\nmemory-gb = 0.25\nmax-running-requests = 3\nchunk-tokens = 128\n";
     ServerProcess server({"--config", file.string(), "--chunk-tokens", "192"});
     const auto info = HttpClient(server.port()).request("GET", "/get_server_info");
     INFO(info.body);

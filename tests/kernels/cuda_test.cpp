@@ -20,7 +20,8 @@ bool gpu_present() {
 
 }  // namespace
 
-TEST_CASE("A build or machine without CUDA refuses a CUDA device with the reason", "[kernels][cuda]") {
+TEST_CASE("A build or machine without CUDA refuses a CUDA device with the reason",
+          "[kernels][cuda]") {
   if (kernels::cuda_device_count() > 0) return;
   CHECK_THROWS_AS(kernels::make_cuda_device(0), std::runtime_error);
 }
@@ -61,11 +62,13 @@ TEST_CASE("CUDA RMSNorm equals the CPU's bit for bit", "[kernels][cuda]") {
     for (auto& value : x) value = normal(rng);
     for (auto& value : weight) value = normal(rng);
     ops->rms_norm({x.data(), width}, weight.data(), 1e-5f, {expected.data(), width}, rows, width);
-    const auto device_x = device->allocate(x.size() * 4), device_weight = device->allocate(width * 4);
+    const auto device_x = device->allocate(x.size() * 4),
+               device_weight = device->allocate(width * 4);
     stream->copy(device_x.data(), x.data(), x.size() * 4);
     stream->copy(device_weight.data(), weight.data(), width * 4);
     auto* const values = reinterpret_cast<float*>(device_x.data());
-    kernels::cuda::rms_norm(*stream, values, reinterpret_cast<const float*>(device_weight.data()), 1e-5f, values, rows, width);
+    kernels::cuda::rms_norm(*stream, values, reinterpret_cast<const float*>(device_weight.data()),
+                            1e-5f, values, rows, width);
     stream->copy(found.data(), values, found.size() * 4);
     stream->synchronize();
     CHECK(std::memcmp(found.data(), expected.data(), found.size() * 4) == 0);

@@ -1,14 +1,18 @@
+#include "kernels/device.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "kernels/device.hpp"
-
-TEST_CASE("CPU device memory reads as zero, keeps its address when moved, and costs nothing until touched", "[kernels]") {
+TEST_CASE(
+    "CPU device memory reads as zero, keeps its address when moved, and costs nothing until "
+    "touched",
+    "[kernels]") {
   const auto device = kernels::make_cpu_device();
   CHECK(device->name() == "cpu");
   kernels::Buffer small = device->allocate(4096);
-  CHECK(std::all_of(small.data(), small.data() + 4096, [](std::byte b) { return b == std::byte{0}; }));
+  CHECK(std::all_of(small.data(), small.data() + 4096,
+                    [](std::byte b) { return b == std::byte{0}; }));
   std::byte* address = small.data();
   kernels::Buffer moved = std::move(small);
   CHECK(moved.data() == address);

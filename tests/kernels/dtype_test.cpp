@@ -1,9 +1,9 @@
+#include "kernels/base/dtype.hpp"
+
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
-
-#include "kernels/base/dtype.hpp"
 
 using namespace kernels;
 
@@ -25,12 +25,15 @@ TEST_CASE("Every 16-bit pattern survives a trip through fp32", "[kernels][proper
 }
 
 TEST_CASE("A float rounds to the nearest 16-bit value, ties to even", "[kernels][property]") {
-  // Between two neighbouring patterns: just below the middle goes down, just above up, the middle to the even one.
+  // Between two neighbouring patterns: just below the middle goes down, just above up, the middle
+  // to the even one.
   for (uint32_t i = 0; i < 0x7bff; ++i) {
-    const float low = f16_to_float(static_cast<uint16_t>(i)), high = f16_to_float(static_cast<uint16_t>(i + 1));
+    const float low = f16_to_float(static_cast<uint16_t>(i)),
+                high = f16_to_float(static_cast<uint16_t>(i + 1));
     const float middle = (low + high) / 2;  // exact in fp32
     if (float_to_f16(std::nextafter(middle, low)) != i) FAIL("f16 below the middle after " << i);
-    if (float_to_f16(std::nextafter(middle, high)) != i + 1) FAIL("f16 above the middle after " << i);
+    if (float_to_f16(std::nextafter(middle, high)) != i + 1)
+      FAIL("f16 above the middle after " << i);
     if (float_to_f16(middle) != (i % 2 == 0 ? i : i + 1)) FAIL("f16 tie after " << i);
   }
   for (uint32_t i = 0; i < 0x7f7f; ++i) {

@@ -20,18 +20,23 @@ struct Experts {
       stored.push_back(tools::random_matrix(rng, dtype, hidden, width));
       stored.push_back(tools::random_matrix(rng, dtype, width, hidden));
       const auto* last = &stored.back();
-      weights.push_back({ops.pack(last[-2].view()), ops.pack(last[-1].view()), ops.pack(last[0].view())});
+      weights.push_back(
+          {ops.pack(last[-2].view()), ops.pack(last[-1].view()), ops.pack(last[0].view())});
     }
   }
 };
 
 }  // namespace
 
-TEST_CASE("Routing picks the largest biased scores, ties to the lower id, and weighs by the unbiased ones", "[kernels][property]") {
+TEST_CASE(
+    "Routing picks the largest biased scores, ties to the lower id, and weighs by the unbiased "
+    "ones",
+    "[kernels][property]") {
   const auto seed = GENERATE(range(0u, 20u));
   CAPTURE(seed);
   std::mt19937 rng(seed);
-  const size_t experts = 5 + rng() % 60, rows = 30, top_k = 1 + rng() % std::min<size_t>(experts, 16);
+  const size_t experts = 5 + rng() % 60, rows = 30,
+               top_k = 1 + rng() % std::min<size_t>(experts, 16);
   std::vector<float> logits(rows * experts), bias(experts);
   for (float& x : logits) x = static_cast<float>(static_cast<int>(rng() % 9) - 4);  // many ties
   for (float& x : bias) x = static_cast<float>(rng() % 3) * 0.25f;
@@ -40,10 +45,14 @@ TEST_CASE("Routing picks the largest biased scores, ties to the lower id, and we
   make_cpu_ops(2)->route(args, rows, routing);
   REQUIRE(routing.top_k == top_k);
   for (size_t r = 0; r < rows; ++r) {
-    const auto score = [&](size_t e) { return 1 / (1 + std::exp(-double{logits[r * experts + e]})); };
+    const auto score = [&](size_t e) {
+      return 1 / (1 + std::exp(-double{logits[r * experts + e]}));
+    };
     std::vector<size_t> order(experts);
     for (size_t e = 0; e < experts; ++e) order[e] = e;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return score(a) + bias[a] > score(b) + bias[b] + 1e-6; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return score(a) + bias[a] > score(b) + bias[b] + 1e-6;
+    });
     order.resize(top_k);
     std::sort(order.begin(), order.end());
     double total = 0;
@@ -71,11 +80,13 @@ TEST_CASE("Experts agree with double precision for every weight type", "[kernels
       const auto ops = make_cpu_ops(2);
       const size_t count = 6, width = 64, hidden = 96, rows = 20, top_k = 3;
       const Experts experts(rng, *ops, dtype, count, width, hidden);
-      const auto z = tools::random_floats(rng, rows * width), logits = tools::random_floats(rng, rows * count);
+      const auto z = tools::random_floats(rng, rows * width),
+                 logits = tools::random_floats(rng, rows * count);
       Routing routing;
       ops->route({{logits.data(), count}, nullptr, count, top_k, true, 1.0f}, rows, routing);
       std::vector<float> out(rows * width, 5.0f);
-      ops->experts({z.data(), width}, experts.weights, routing, {Activation::kSiTU, 4, 25}, {out.data(), width}, rows);
+      ops->experts({z.data(), width}, experts.weights, routing, {Activation::kSiTU, 4, 25},
+                   {out.data(), width}, rows);
       std::vector<double> expected(rows * width, 0.0);
       for (size_t i = 0; i < rows * top_k; ++i) {
         const tools::StoredMatrix* m = &experts.stored[3 * routing.expert[i]];
@@ -83,7 +94,8 @@ TEST_CASE("Experts agree with double precision for every weight type", "[kernels
         std::vector<double> hidden_values(hidden);
         for (size_t j = 0; j < hidden; ++j) {
           double g = 0, u = 0;
-          for (size_t k = 0; k < width; ++k) g += m[0].value[j * width + k] * x[k], u += m[1].value[j * width + k] * x[k];
+          for (size_t k = 0; k < width; ++k)
+            g += m[0].value[j * width + k] * x[k], u += m[1].value[j * width + k] * x[k];
           hidden_values[j] = 4 * std::tanh(g / 4) / (1 + std::exp(-g)) * 25 * std::tanh(u / 25);
         }
         for (size_t j = 0; j < width; ++j) {
@@ -97,19 +109,22 @@ TEST_CASE("Experts agree with double precision for every weight type", "[kernels
   });
 }
 
-TEST_CASE("A row's expert sum has the same bytes in any batch and on any number of threads", "[kernels][property]") {
+TEST_CASE("A row's expert sum has the same bytes in any batch and on any number of threads",
+          "[kernels][property]") {
   std::mt19937 rng(3);
   tools::for_each_target([&] {
     for (const DType dtype : {DType::kF32, DType::kMXFP4}) {
       const auto one = make_cpu_ops(1);
       const size_t count = 9, width = 96, hidden = 32, rows = 70, top_k = 4;
       const Experts experts(rng, *one, dtype, count, width, hidden);
-      const auto z = tools::random_floats(rng, rows * width), logits = tools::random_floats(rng, rows * count);
+      const auto z = tools::random_floats(rng, rows * width),
+                 logits = tools::random_floats(rng, rows * count);
       const auto run = [&](Ops& ops, size_t first, size_t n) {
         Routing routing;
         ops.route({{&logits[first * count], count}, nullptr, count, top_k, true, 1.0f}, n, routing);
         std::vector<float> out(n * width);
-        ops.experts({&z[first * width], width}, experts.weights, routing, {}, {out.data(), width}, n);
+        ops.experts({&z[first * width], width}, experts.weights, routing, {}, {out.data(), width},
+                    n);
         return out;
       };
       std::vector<float> expected;
@@ -117,7 +132,8 @@ TEST_CASE("A row's expert sum has the same bytes in any batch and on any number 
         const auto y = run(*one, r, 1);
         expected.insert(expected.end(), y.begin(), y.end());
       }
-      for (const unsigned threads : {1u, 2u, 3u}) CHECK(tools::same_bytes(run(*make_cpu_ops(threads), 0, rows), expected));
+      for (const unsigned threads : {1u, 2u, 3u})
+        CHECK(tools::same_bytes(run(*make_cpu_ops(threads), 0, rows), expected));
     }
   });
 }

@@ -1,4 +1,5 @@
-// KDA against double precision, and the equality of decode, prefill, any chunking and any company, to the last bit.
+// KDA against double precision, and the equality of decode, prefill, any chunking and any company,
+// to the last bit.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -33,12 +34,14 @@ struct Layer {
   size_t slot_floats() const { return recurrent() + window(); }
 
   // Runs rows [begin, begin + count) of the inputs as the batch's only segment.
-  void run(Ops& ops, std::vector<float>& states, std::vector<float>& out, size_t begin, size_t count, uint32_t slot,
-           std::span<const KdaArgs::Capture> captures = {}) const {
-    const Segment segment = {0, static_cast<uint32_t>(count), static_cast<uint32_t>(begin), slot, 0};
+  void run(Ops& ops, std::vector<float>& states, std::vector<float>& out, size_t begin,
+           size_t count, uint32_t slot, std::span<const KdaArgs::Capture> captures = {}) const {
+    const Segment segment = {0, static_cast<uint32_t>(count), static_cast<uint32_t>(begin), slot,
+                             0};
     run(ops, states, out.data() + begin * width, begin, {&segment, 1}, count, captures);
   }
-  void run(Ops& ops, std::vector<float>& states, float* out, size_t begin, std::span<const Segment> segments, size_t count,
+  void run(Ops& ops, std::vector<float>& states, float* out, size_t begin,
+           std::span<const Segment> segments, size_t count,
            std::span<const KdaArgs::Capture> captures = {}) const {
     KdaArgs args;
     args.heads = heads;
@@ -65,7 +68,8 @@ struct Layer {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The specification's formulas, token by token, in double precision. state is [heads][d keys][d values].
+// The specification's formulas, token by token, in double precision. state is [heads][d keys][d
+// values].
 std::vector<double> reference(const Layer& l, std::vector<double>& state) {
   std::vector<double> out(l.rows * l.width);
   state.assign(l.recurrent(), 0.0);
@@ -79,7 +83,8 @@ std::vector<double> reference(const Layer& l, std::vector<double>& state) {
           double sum = 0;
           for (size_t i = 0; i < l.taps; ++i) {
             if (t + i + 1 < l.taps) continue;
-            sum += double{l.conv[column * l.taps + i]} * l.qkv[(t + i + 1 - l.taps) * 3 * l.width + column];
+            sum += double{l.conv[column * l.taps + i]} *
+                   l.qkv[(t + i + 1 - l.taps) * 3 * l.width + column];
           }
           x[part].push_back(sum * sigmoid(sum));
         }
@@ -87,7 +92,8 @@ std::vector<double> reference(const Layer& l, std::vector<double>& state) {
       for (size_t part = 0; part < 2; ++part) {
         double squares = 1e-6;
         for (const double value : x[part]) squares += value * value;
-        for (double& value : x[part]) value /= std::sqrt(squares) * (part == 0 ? std::sqrt(static_cast<double>(d)) : 1);
+        for (double& value : x[part])
+          value /= std::sqrt(squares) * (part == 0 ? std::sqrt(static_cast<double>(d)) : 1);
       }
       const double beta = sigmoid(l.beta[t * l.heads + h]), rate = std::exp(l.a_log[h]);
       double* s = state.data() + h * d * d;
@@ -97,7 +103,8 @@ std::vector<double> reference(const Layer& l, std::vector<double>& state) {
         double predicted = 0;
         for (size_t i = 0; i < d; ++i) {
           const double z = double{l.decay[t * l.width + h * d + i]} + l.dt_bias[h * d + i];
-          s[i * d + j] *= std::exp(l.bounded ? -5 * sigmoid(rate * z) : -rate * std::log1p(std::exp(z)));
+          s[i * d + j] *=
+              std::exp(l.bounded ? -5 * sigmoid(rate * z) : -rate * std::log1p(std::exp(z)));
           predicted += s[i * d + j] * x[1][i];
         }
         for (size_t i = 0; i < d; ++i) {
@@ -107,8 +114,8 @@ std::vector<double> reference(const Layer& l, std::vector<double>& state) {
         squares += o[j] * o[j];
       }
       for (size_t j = 0; j < d; ++j) {
-        out[t * l.width + h * d + j] = o[j] / std::sqrt(squares / static_cast<double>(d) + 1e-5) * l.norm[j] *
-                                       sigmoid(l.gate[t * l.width + h * d + j]);
+        out[t * l.width + h * d + j] = o[j] / std::sqrt(squares / static_cast<double>(d) + 1e-5) *
+                                       l.norm[j] * sigmoid(l.gate[t * l.width + h * d + j]);
       }
     }
   }
@@ -123,7 +130,8 @@ TEST_CASE("KDA agrees with double precision for every head size and both gates",
     for (const size_t d : {16u, 32u, 48u, 64u, 128u}) {
       for (const bool bounded : {true, false}) {
         const Layer layer(rng, 2, d, 40, bounded);
-        std::vector<float> states(kSlots * layer.slot_floats(), 0.0f), out(layer.rows * layer.width);
+        std::vector<float> states(kSlots * layer.slot_floats(), 0.0f),
+            out(layer.rows * layer.width);
         layer.run(*make_cpu_ops(2), states, out, 0, layer.rows, 3);
         std::vector<double> state;
         INFO("d " << d << " bounded " << bounded);
@@ -134,7 +142,8 @@ TEST_CASE("KDA agrees with double precision for every head size and both gates",
         for (size_t h = 0; h < 2; ++h) {
           for (size_t i = 0; i < d; ++i) {
             for (size_t j = 0; j < d; ++j) {
-              tiled[((h * (d / tile) + j / tile) * d + i) * tile + j % tile] = state[(h * d + i) * d + j];
+              tiled[((h * (d / tile) + j / tile) * d + i) * tile + j % tile] =
+                  state[(h * d + i) * d + j];
             }
           }
         }
@@ -145,13 +154,16 @@ TEST_CASE("KDA agrees with double precision for every head size and both gates",
   });
 }
 
-TEST_CASE("KDA prefill, decode and any cut between them leave the same bytes", "[kernels][property]") {
+TEST_CASE("KDA prefill, decode and any cut between them leave the same bytes",
+          "[kernels][property]") {
   const auto seed = GENERATE(range(0u, 6u));
   CAPTURE(seed);
   std::mt19937 rng(seed);
   tools::for_each_target([&] {
-    const Layer layer(rng, 1 + rng() % 3, seed % 2 == 0 ? 64 : 48, 100, seed % 3 != 0, seed == 5 ? 3 : 4);
-    std::vector<float> whole(kSlots * layer.slot_floats(), 0.0f), whole_out(layer.rows * layer.width);
+    const Layer layer(rng, 1 + rng() % 3, seed % 2 == 0 ? 64 : 48, 100, seed % 3 != 0,
+                      seed == 5 ? 3 : 4);
+    std::vector<float> whole(kSlots * layer.slot_floats(), 0.0f),
+        whole_out(layer.rows * layer.width);
     layer.run(*make_cpu_ops(1), whole, whole_out, 0, layer.rows, 0);
     for (const size_t most : {1u, 3u, 40u}) {
       std::vector<float> states(kSlots * layer.slot_floats(), 0.0f), out(layer.rows * layer.width);
@@ -187,8 +199,10 @@ TEST_CASE("A captured KDA state is the state as if the run had ended there", "[k
   std::mt19937 rng(10);
   const Layer layer(rng, 2, 64, 90, true);
   const auto ops = make_cpu_ops(2);
-  std::vector<float> states(kSlots * layer.slot_floats(), 0.0f), out(layer.rows * layer.width), plain_out = out;
-  const std::vector<KdaArgs::Capture> captures = {{89, 7}, {0, 4}, {1, 5}, {63, 6}};  // in no particular order
+  std::vector<float> states(kSlots * layer.slot_floats(), 0.0f), out(layer.rows * layer.width),
+      plain_out = out;
+  const std::vector<KdaArgs::Capture> captures = {
+      {89, 7}, {0, 4}, {1, 5}, {63, 6}};  // in no particular order
   layer.run(*ops, states, out, 0, layer.rows, 2, captures);
   std::vector<float> plain(kSlots * layer.slot_floats(), 0.0f);
   layer.run(*ops, plain, plain_out, 0, layer.rows, 2);
@@ -206,7 +220,8 @@ TEST_CASE("A captured KDA state is the state as if the run had ended there", "[k
   }
 }
 
-TEST_CASE("A KDA gate so negative that the decay is zero forgets the state and stays finite", "[kernels]") {
+TEST_CASE("A KDA gate so negative that the decay is zero forgets the state and stays finite",
+          "[kernels]") {
   std::mt19937 rng(11);
   Layer layer(rng, 1, 32, 5, false);
   for (float& f : layer.decay) f = 3000.0f;

@@ -1,4 +1,5 @@
-// The elementary functions against the C library in double precision, as plain floats and on every SIMD target.
+// The elementary functions against the C library in double precision, as plain floats and on every
+// SIMD target.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -26,18 +27,26 @@ namespace {
 
 KERNEL_FN Lanes evaluate(Function function, Lanes x) {
   switch (function) {
-    case Function::kExp: return math::exp(x);
-    case Function::kLog: return math::log(x);
-    case Function::kLog1p: return math::log1p(x);
-    case Function::kTanh: return math::tanh(x);
-    case Function::kSigmoid: return math::sigmoid(x);
-    case Function::kSoftplus: return math::softplus(x);
-    case Function::kInverseSqrt: return math::inverse_sqrt(x);
+    case Function::kExp:
+      return math::exp(x);
+    case Function::kLog:
+      return math::log(x);
+    case Function::kLog1p:
+      return math::log1p(x);
+    case Function::kTanh:
+      return math::tanh(x);
+    case Function::kSigmoid:
+      return math::sigmoid(x);
+    case Function::kSoftplus:
+      return math::softplus(x);
+    case Function::kInverseSqrt:
+      return math::inverse_sqrt(x);
   }
   return x;
 }
 
-void evaluate_all(Function function, const float* x, float* y, size_t count) {  // count is a multiple of 8
+void evaluate_all(Function function, const float* x, float* y,
+                  size_t count) {  // count is a multiple of 8
   for (size_t i = 0; i < count; i += kWidth) evaluate(function, Lanes::load(x + i)).store(y + i);
 }
 
@@ -57,21 +66,30 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double exact(Function function, double x) {
   switch (function) {
-    case Function::kExp: return std::exp(x);
-    case Function::kLog: return std::log(x);
-    case Function::kLog1p: return std::log1p(x);
-    case Function::kTanh: return std::tanh(x);
-    case Function::kSigmoid: return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
-    case Function::kSoftplus: return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-    case Function::kInverseSqrt: return 1 / std::sqrt(x);
+    case Function::kExp:
+      return std::exp(x);
+    case Function::kLog:
+      return std::log(x);
+    case Function::kLog1p:
+      return std::log1p(x);
+    case Function::kTanh:
+      return std::tanh(x);
+    case Function::kSigmoid:
+      return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+    case Function::kSoftplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    case Function::kInverseSqrt:
+      return 1 / std::sqrt(x);
   }
   return x;
 }
 
-// |y - exact| in units of the last place of a float of the exact value's size (subnormals have that of 2^-126).
+// |y - exact| in units of the last place of a float of the exact value's size (subnormals have that
+// of 2^-126).
 double ulps(float y, double exact_value) {
   if (std::isnan(exact_value)) return std::isnan(y) ? 0 : kInfinity;
-  if (std::isinf(static_cast<float>(exact_value))) return y == static_cast<float>(exact_value) ? 0 : kInfinity;
+  if (std::isinf(static_cast<float>(exact_value)))
+    return y == static_cast<float>(exact_value) ? 0 : kInfinity;
   const int exponent = exact_value == 0 ? -126 : std::max(std::ilogb(exact_value), -126);
   return std::fabs(double{y} - exact_value) / std::ldexp(1.0, exponent - 23);
 }
@@ -79,8 +97,10 @@ double ulps(float y, double exact_value) {
 // Floats of every sign and exponent, about 2^19 of them; NaNs and infinities included.
 std::vector<float> all_magnitudes() {
   std::vector<float> x;
-  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 8191) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  for (const float edge : {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, 88.72284f, 88.72283f, -87.3f, -103.9f, -104.1f, 0.625f, 1.0f}) {
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 8191)
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  for (const float edge : {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, 88.72284f, 88.72283f, -87.3f,
+                           -103.9f, -104.1f, 0.625f, 1.0f}) {
     x.push_back(edge);
   }
   x.push_back(std::numeric_limits<float>::quiet_NaN());
@@ -94,13 +114,15 @@ struct Bound {
   double plain_ulps;  // without
 };
 
-constexpr Bound kBounds[] = {{Function::kExp, 1.1, 2.2},     {Function::kLog, 1.5, 2.0},     {Function::kLog1p, 2.0, 3.0},
-                             {Function::kTanh, 2.0, 2.5},    {Function::kSigmoid, 2.5, 3.0}, {Function::kSoftplus, 2.6, 3.0},
+constexpr Bound kBounds[] = {{Function::kExp, 1.1, 2.2},        {Function::kLog, 1.5, 2.0},
+                             {Function::kLog1p, 2.0, 3.0},      {Function::kTanh, 2.0, 2.5},
+                             {Function::kSigmoid, 2.5, 3.0},    {Function::kSoftplus, 2.6, 3.0},
                              {Function::kInverseSqrt, 1.5, 1.5}};
 
 }  // namespace
 
-TEST_CASE("Every elementary function is within a few ulp of the real one on every SIMD target", "[kernels][math]") {
+TEST_CASE("Every elementary function is within a few ulp of the real one on every SIMD target",
+          "[kernels][math]") {
   const std::vector<float> x = all_magnitudes();
   std::vector<float> y(x.size());
   tools::for_each_target([&] {
@@ -124,7 +146,9 @@ TEST_CASE("Every elementary function is within a few ulp of the real one on ever
 }
 
 TEST_CASE("exp saturates and lets a NaN through", "[kernels][math]") {
-  std::vector<float> x = {-HUGE_VALF, HUGE_VALF, -1000.0f, 1000.0f, std::numeric_limits<float>::quiet_NaN(), 0.0f, -0.0f, 1.0f};
+  std::vector<float> x = {
+      -HUGE_VALF, HUGE_VALF, -1000.0f, 1000.0f, std::numeric_limits<float>::quiet_NaN(),
+      0.0f,       -0.0f,     1.0f};
   std::vector<float> y(8);
   tools::for_each_target([&] {
     using namespace kernels;

@@ -1,4 +1,5 @@
-// Matrix products of every weight type against double precision, and their independence of batch, threads and layout.
+// Matrix products of every weight type against double precision, and their independence of batch,
+// threads and layout.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -19,12 +20,15 @@ constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kMXFP
 
 }  // namespace
 
-TEST_CASE("A matrix product is within rounding of double precision for every type, target and row count", "[kernels]") {
+TEST_CASE(
+    "A matrix product is within rounding of double precision for every type, target and row count",
+    "[kernels]") {
   std::mt19937 rng(3);
   const auto ops = make_cpu_ops(2);
   tools::for_each_target([&] {
     for (const DType dtype : kTypes) {
-      for (const auto& [n, k] : {std::pair<size_t, size_t>{16, 32}, {40, 288}, {7, 544}, {100, 1024}}) {
+      for (const auto& [n, k] :
+           {std::pair<size_t, size_t>{16, 32}, {40, 288}, {7, 544}, {100, 1024}}) {
         const auto stored = random_matrix(rng, dtype, n, k);
         const auto w = ops->pack(stored.view());
         for (const size_t rows : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 13u, 130u}) {
@@ -49,7 +53,8 @@ TEST_CASE("A matrix product is within rounding of double precision for every typ
   });
 }
 
-TEST_CASE("A row's product has the same bytes in any batch and on any number of threads", "[kernels][property]") {
+TEST_CASE("A row's product has the same bytes in any batch and on any number of threads",
+          "[kernels][property]") {
   const auto seed = GENERATE(range(0u, 4u));
   CAPTURE(seed);
   std::mt19937 rng(seed);
@@ -62,15 +67,19 @@ TEST_CASE("A row's product has the same bytes in any batch and on any number of 
       const auto w = one->pack(stored.view());
       std::vector<float> expected;
       for (size_t r = 0; r < rows; ++r) {
-        const auto y = multiply(*one, *w, {x.begin() + static_cast<long>(r * k), x.begin() + static_cast<long>((r + 1) * k)}, 1);
+        const auto y = multiply(
+            *one, *w,
+            {x.begin() + static_cast<long>(r * k), x.begin() + static_cast<long>((r + 1) * k)}, 1);
         expected.insert(expected.end(), y.begin(), y.end());
       }
       for (const unsigned threads : {1u, 2u, 3u}) {
         const auto ops = make_cpu_ops(threads);
         for (const size_t batch : {2u, 5u, 16u, 150u}) {
           const std::vector<float> head(x.begin(), x.begin() + static_cast<long>(batch * k));
-          const std::vector<float> want(expected.begin(), expected.begin() + static_cast<long>(batch * n));
-          INFO(to_string(dtype) << " n " << n << " k " << k << " batch " << batch << " threads " << threads);
+          const std::vector<float> want(expected.begin(),
+                                        expected.begin() + static_cast<long>(batch * n));
+          INFO(to_string(dtype) << " n " << n << " k " << k << " batch " << batch << " threads "
+                                << threads);
           CHECK(tools::same_bytes(multiply(*ops, *w, head, batch), want));
         }
       }
@@ -87,7 +96,8 @@ TEST_CASE("A transposed view and its copy give the same product", "[kernels]") {
   std::swap(transposed.stride_n, transposed.stride_k);
   std::vector<uint16_t> copied(48 * 64);
   for (size_t i = 0; i < 64; ++i) {
-    for (size_t j = 0; j < 48; ++j) std::memcpy(&copied[i * 48 + j], &stored.bytes[2 * (j * 64 + i)], 2);
+    for (size_t j = 0; j < 48; ++j)
+      std::memcpy(&copied[i * 48 + j], &stored.bytes[2 * (j * 64 + i)], 2);
   }
   const auto a = ops->pack(transposed);
   const auto b = ops->pack({DType::kBF16, copied.data(), nullptr, 64, 48, 48, 1});
@@ -102,7 +112,9 @@ TEST_CASE("Rows may lie apart, and columns past n are left alone", "[kernels]") 
   const auto x = tools::random_floats(rng, 8 * 50);
   std::vector<float> y(8 * 30, 7.0f), packed_x;
   ops->matmul({x.data(), 50}, *w, {y.data(), 30}, 8);
-  for (size_t r = 0; r < 8; ++r) packed_x.insert(packed_x.end(), x.begin() + static_cast<long>(r * 50), x.begin() + static_cast<long>(r * 50 + 40));
+  for (size_t r = 0; r < 8; ++r)
+    packed_x.insert(packed_x.end(), x.begin() + static_cast<long>(r * 50),
+                    x.begin() + static_cast<long>(r * 50 + 40));
   const auto expected = multiply(*ops, *w, packed_x, 8);
   for (size_t r = 0; r < 8; ++r) {
     for (size_t i = 0; i < 30; ++i) CHECK(y[r * 30 + i] == (i < 21 ? expected[r * 21 + i] : 7.0f));
@@ -117,13 +129,15 @@ TEST_CASE("MXFP4 decodes every code and every scale exactly", "[kernels]") {
       // 16 outputs, one code each, in column e % 32; the other columns are 0.
       std::vector<uint8_t> packed(16 * 16, 0), scale(16, static_cast<uint8_t>(e));
       const unsigned column = static_cast<unsigned>(e) % 32;
-      for (unsigned i = 0; i < 16; ++i) packed[i * 16 + column / 2] = static_cast<uint8_t>(column % 2 == 0 ? i : i << 4);
+      for (unsigned i = 0; i < 16; ++i)
+        packed[i * 16 + column / 2] = static_cast<uint8_t>(column % 2 == 0 ? i : i << 4);
       const auto w = ops->pack({DType::kMXFP4, packed.data(), scale.data(), 16, 32, 0, 1});
       std::vector<float> x(32, 0.0f);
       x[column] = 1.0f;
       const auto y = multiply(*ops, *w, x, 1);
       for (size_t i = 0; i < 16; ++i) {
-        if (y[i] != std::ldexp(value[i], e - 127)) FAIL("scale " << e << " code " << i << " gives " << y[i]);
+        if (y[i] != std::ldexp(value[i], e - 127))
+          FAIL("scale " << e << " code " << i << " gives " << y[i]);
       }
     }
   });
@@ -132,7 +146,8 @@ TEST_CASE("MXFP4 decodes every code and every scale exactly", "[kernels]") {
 TEST_CASE("MXFP4 reads the specification's bytes, low nibble first", "[kernels]") {
   const auto vectors = tools::k3_vectors();
   const auto& mxfp4 = vectors.at("mxfp4").as_object();
-  const auto packed = tools::numbers(mxfp4.at("packed")), values = tools::numbers(mxfp4.at("values"));
+  const auto packed = tools::numbers(mxfp4.at("packed")),
+             values = tools::numbers(mxfp4.at("values"));
   std::vector<uint8_t> bytes(16, 0), scale(1, mxfp4.at("scale").to_number<uint8_t>());
   for (size_t i = 0; i < packed.size(); ++i) bytes[i] = static_cast<uint8_t>(packed[i]);
   const auto ops = make_cpu_ops(1);
@@ -147,5 +162,6 @@ TEST_CASE("MXFP4 reads the specification's bytes, low nibble first", "[kernels]"
 TEST_CASE("MXFP4 weights stay packed in memory", "[kernels]") {
   std::mt19937 rng(7);
   const auto ops = make_cpu_ops(1);
-  CHECK(ops->pack(random_matrix(rng, DType::kMXFP4, 64, 256).view())->bytes() == 64 * 256 / 2 + 64 * 256 / 32);
+  CHECK(ops->pack(random_matrix(rng, DType::kMXFP4, 64, 256).view())->bytes() ==
+        64 * 256 / 2 + 64 * 256 / 32);
 }

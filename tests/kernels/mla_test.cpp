@@ -1,4 +1,5 @@
-// Absorbed MLA over pages against expanded attention in double precision, and its independence of paging and company.
+// Absorbed MLA over pages against expanded attention in double precision, and its independence of
+// paging and company.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -13,7 +14,8 @@ namespace {
 
 struct Layer {
   size_t heads, d_nope, d_rope, d_v, kv_lora, rows;
-  std::vector<float> w_k, w_v, kv_norm, q, ckv, gate;  // w_k [heads, d_nope, kv_lora], w_v [heads, d_v, kv_lora]
+  std::vector<float> w_k, w_v, kv_norm, q, ckv,
+      gate;  // w_k [heads, d_nope, kv_lora], w_v [heads, d_v, kv_lora]
 
   size_t width() const { return kv_lora + d_rope; }
 
@@ -35,7 +37,9 @@ struct Cache {
   std::vector<std::byte> bytes;
 
   Cache(std::mt19937& rng, const Layer& layer, size_t tokens)
-      : page_tokens(tokens), pages(layer.rows / tokens + 2), bytes(pages.size() * (stride(layer) + 64)) {
+      : page_tokens(tokens),
+        pages(layer.rows / tokens + 2),
+        bytes(pages.size() * (stride(layer) + 64)) {
     std::iota(pages.begin(), pages.end(), 0u);
     std::shuffle(pages.begin(), pages.end(), rng);
   }
@@ -43,12 +47,14 @@ struct Cache {
 };
 
 // Runs rows [begin, begin + count) of the sequence against the cache.
-void run(Ops& ops, const Layer& l, Cache& cache, std::vector<float>& out, size_t begin, size_t count,
-         DType kv_dtype = DType::kF32, bool gated = true) {
+void run(Ops& ops, const Layer& l, Cache& cache, std::vector<float>& out, size_t begin,
+         size_t count, DType kv_dtype = DType::kF32, bool gated = true) {
   std::vector<MatrixPtr> absorb_k, absorb_v;
   for (size_t h = 0; h < l.heads; ++h) {
-    absorb_k.push_back(ops.pack({DType::kF32, &l.w_k[h * l.d_nope * l.kv_lora], nullptr, l.kv_lora, l.d_nope, 1, l.kv_lora}));
-    absorb_v.push_back(ops.pack({DType::kF32, &l.w_v[h * l.d_v * l.kv_lora], nullptr, l.d_v, l.kv_lora, l.kv_lora, 1}));
+    absorb_k.push_back(ops.pack({DType::kF32, &l.w_k[h * l.d_nope * l.kv_lora], nullptr, l.kv_lora,
+                                 l.d_nope, 1, l.kv_lora}));
+    absorb_v.push_back(ops.pack(
+        {DType::kF32, &l.w_v[h * l.d_v * l.kv_lora], nullptr, l.d_v, l.kv_lora, l.kv_lora, 1}));
   }
   const size_t q_width = l.heads * (l.d_nope + l.d_rope), o_width = l.heads * l.d_v;
   const Rows gate = {l.gate.data() + begin * o_width, o_width};
@@ -82,12 +88,15 @@ std::vector<double> reference(const Layer& l) {
     double squares = 0;
     for (size_t i = 0; i < l.kv_lora; ++i) squares += std::pow(l.ckv[t * l.width() + i], 2);
     const double inverse = 1 / std::sqrt(squares / static_cast<double>(l.kv_lora) + 1e-6);
-    for (size_t i = 0; i < l.kv_lora; ++i) latent[t * l.kv_lora + i] = l.ckv[t * l.width() + i] * inverse * l.kv_norm[i];
+    for (size_t i = 0; i < l.kv_lora; ++i)
+      latent[t * l.kv_lora + i] = l.ckv[t * l.width() + i] * inverse * l.kv_norm[i];
   }
   for (size_t h = 0; h < l.heads; ++h) {
-    const auto project = [&](const std::vector<float>& w, size_t rows_per_head, size_t row, size_t t) {
+    const auto project = [&](const std::vector<float>& w, size_t rows_per_head, size_t row,
+                             size_t t) {
       double sum = 0;
-      for (size_t i = 0; i < l.kv_lora; ++i) sum += w[(h * rows_per_head + row) * l.kv_lora + i] * latent[t * l.kv_lora + i];
+      for (size_t i = 0; i < l.kv_lora; ++i)
+        sum += w[(h * rows_per_head + row) * l.kv_lora + i] * latent[t * l.kv_lora + i];
       return sum;
     };
     std::vector<double> key(l.rows * l.d_nope), value(l.rows * l.d_v);
@@ -101,7 +110,8 @@ std::vector<double> reference(const Layer& l) {
       double max = -HUGE_VAL, total = 0;
       for (size_t s = 0; s <= t; ++s) {
         for (size_t i = 0; i < l.d_nope; ++i) weight[s] += q[i] * key[s * l.d_nope + i];
-        for (size_t i = 0; i < l.d_rope; ++i) weight[s] += double{q[l.d_nope + i]} * l.ckv[s * l.width() + l.kv_lora + i];
+        for (size_t i = 0; i < l.d_rope; ++i)
+          weight[s] += double{q[l.d_nope + i]} * l.ckv[s * l.width() + l.kv_lora + i];
         weight[s] /= std::sqrt(static_cast<double>(d));
         max = std::max(max, weight[s]);
       }
@@ -121,7 +131,8 @@ std::vector<double> reference(const Layer& l) {
 TEST_CASE("Absorbed attention agrees with expanded attention in double precision", "[kernels]") {
   std::mt19937 rng(1);
   tools::for_each_target([&] {
-    for (const auto& [heads, kv_lora, d_rope] : {std::tuple<size_t, size_t, size_t>{4, 48, 16}, {7, 32, 8}, {1, 20, 7}}) {
+    for (const auto& [heads, kv_lora, d_rope] :
+         {std::tuple<size_t, size_t, size_t>{4, 48, 16}, {7, 32, 8}, {1, 20, 7}}) {
       const Layer layer(rng, heads, kv_lora, d_rope, 150);
       const auto expected = reference(layer);
       Cache cache(rng, layer, 64);
@@ -131,12 +142,14 @@ TEST_CASE("Absorbed attention agrees with expanded attention in double precision
       INFO(heads << " heads, latent " << kv_lora);
       CHECK(tools::relative_error(out, expected) < 1e-5);
       run(*ops, layer, cache, out, 0, layer.rows, DType::kBF16);
-      CHECK(tools::relative_error(out, expected) < 0.1);  // a named lossy mode: 8 bits per cached value
+      CHECK(tools::relative_error(out, expected) <
+            0.1);  // a named lossy mode: 8 bits per cached value
     }
   });
 }
 
-TEST_CASE("Attention has the same bytes for any page size, chunking and thread count", "[kernels][property]") {
+TEST_CASE("Attention has the same bytes for any page size, chunking and thread count",
+          "[kernels][property]") {
   const auto seed = GENERATE(range(0u, 4u));
   CAPTURE(seed);
   std::mt19937 rng(seed);

@@ -11,7 +11,8 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// fn(ops, rows) -> output; the first rows of a large batch on 3 threads must equal a batch of 1 on one thread.
+// fn(ops, rows) -> output; the first rows of a large batch on 3 threads must equal a batch of 1 on
+// one thread.
 template <class Fn>
 void check_batches(const Fn& fn, size_t rows, size_t width) {
   const auto one = make_cpu_ops(1), many = make_cpu_ops(3);
@@ -28,7 +29,8 @@ TEST_CASE("rms_norm agrees with double precision, in place too", "[kernels]") {
   tools::for_each_target([&] {
     for (const size_t width : {1u, 16u, 37u, 512u, 7168u}) {
       const size_t rows = 9;
-      const auto x = tools::random_floats(rng, rows * width, 3.0f), w = tools::random_floats(rng, width);
+      const auto x = tools::random_floats(rng, rows * width, 3.0f),
+                 w = tools::random_floats(rng, width);
       std::vector<double> expected;
       for (size_t r = 0; r < rows; ++r) {
         double squares = 0;
@@ -51,15 +53,18 @@ TEST_CASE("glu agrees with double precision for SwiGLU and SiTU", "[kernels]") {
   std::mt19937 rng(2);
   tools::for_each_target([&] {
     const size_t rows = 5, width = 5003;
-    const auto g = tools::random_floats(rng, rows * width, 5.0f), u = tools::random_floats(rng, rows * width, 20.0f);
-    for (const ActivationSpec act : {ActivationSpec{Activation::kSwiGLU, 0, 0}, ActivationSpec{Activation::kSiTU, 4, 25},
-                                     ActivationSpec{Activation::kSiTU, 4, 0}}) {
+    const auto g = tools::random_floats(rng, rows * width, 5.0f),
+               u = tools::random_floats(rng, rows * width, 20.0f);
+    for (const ActivationSpec act :
+         {ActivationSpec{Activation::kSwiGLU, 0, 0}, ActivationSpec{Activation::kSiTU, 4, 25},
+          ActivationSpec{Activation::kSiTU, 4, 0}}) {
       std::vector<double> expected;
       for (size_t i = 0; i < g.size(); ++i) {
         const double gate = g[i], up = u[i];
         const double linear = act.linear_beta > 0 ? 25 * std::tanh(up / 25) : up;
-        expected.push_back(act.kind == Activation::kSwiGLU ? gate * sigmoid(gate) * up
-                                                           : 4 * std::tanh(gate / 4) * sigmoid(gate) * linear);
+        expected.push_back(act.kind == Activation::kSwiGLU
+                               ? gate * sigmoid(gate) * up
+                               : 4 * std::tanh(gate / 4) * sigmoid(gate) * linear);
       }
       const auto run = [&](Ops& ops, size_t count) {
         std::vector<float> y(count * width);
@@ -89,7 +94,8 @@ TEST_CASE("A NaN or an infinity in the input of glu is not hidden", "[kernels]")
 TEST_CASE("residual_mix gives the specification's numbers", "[kernels]") {
   const auto vectors = tools::k3_vectors();
   const auto& v = vectors.at("attnres").as_object();
-  const auto bank = tools::numbers(v.at("bank")), prefix = tools::numbers(v.at("prefix")), out = tools::numbers(v.at("out"));
+  const auto bank = tools::numbers(v.at("bank")), prefix = tools::numbers(v.at("prefix")),
+             out = tools::numbers(v.at("out"));
   auto gain = tools::numbers(v.at("w_norm"));
   const auto proj = tools::numbers(v.at("w_proj"));
   const size_t width = prefix.size();
@@ -97,7 +103,8 @@ TEST_CASE("residual_mix gives the specification's numbers", "[kernels]") {
   std::vector<Rows> rows;
   for (size_t j = 0; j < bank.size() / width; ++j) rows.push_back({bank.data() + j * width, width});
   std::vector<float> y(width);
-  make_cpu_ops(1)->residual_mix(rows, {prefix.data(), width}, gain.data(), 1e-5f, {y.data(), width}, 1, width);
+  make_cpu_ops(1)->residual_mix(rows, {prefix.data(), width}, gain.data(), 1e-5f, {y.data(), width},
+                                1, width);
   for (size_t i = 0; i < width; ++i) CHECK(y[i] == Approx(out[i]).epsilon(1e-5).margin(1e-6));
 }
 
@@ -105,27 +112,31 @@ TEST_CASE("residual_mix agrees with double precision in any batch", "[kernels][p
   std::mt19937 rng(4);
   tools::for_each_target([&] {
     const size_t rows = 11, width = 1030, sources = 9;
-    const auto data = tools::random_floats(rng, sources * rows * width), gain = tools::random_floats(rng, width, 0.05f);
+    const auto data = tools::random_floats(rng, sources * rows * width),
+               gain = tools::random_floats(rng, width, 0.05f);
     std::vector<double> expected(rows * width, 0.0);
     for (size_t r = 0; r < rows; ++r) {
       std::vector<double> score;
       for (size_t j = 0; j < sources; ++j) {
         const float* x = &data[(j * rows + r) * width];
         double squares = 0, dot = 0;
-        for (size_t i = 0; i < width; ++i) squares += double{x[i]} * x[i], dot += double{x[i]} * gain[i];
+        for (size_t i = 0; i < width; ++i)
+          squares += double{x[i]} * x[i], dot += double{x[i]} * gain[i];
         score.push_back(std::exp(dot / std::sqrt(squares / width + 1e-5)));
       }
       double total = 0;
       for (const double s : score) total += s;
       for (size_t j = 0; j < sources; ++j) {
-        for (size_t i = 0; i < width; ++i) expected[r * width + i] += score[j] / total * data[(j * rows + r) * width + i];
+        for (size_t i = 0; i < width; ++i)
+          expected[r * width + i] += score[j] / total * data[(j * rows + r) * width + i];
       }
     }
     const auto run = [&](Ops& ops, size_t count) {
       std::vector<Rows> bank;
       for (size_t j = 0; j + 1 < sources; ++j) bank.push_back({&data[j * rows * width], width});
       std::vector<float> y(count * width);
-      ops.residual_mix(bank, {&data[(sources - 1) * rows * width], width}, gain.data(), 1e-5f, {y.data(), width}, count, width);
+      ops.residual_mix(bank, {&data[(sources - 1) * rows * width], width}, gain.data(), 1e-5f,
+                       {y.data(), width}, count, width);
       return y;
     };
     CHECK(tools::relative_error(run(*make_cpu_ops(2), rows), expected) < 2e-6);
@@ -142,7 +153,8 @@ TEST_CASE("embed reads rows of bf16, fp16 and fp32 tables exactly", "[kernels]")
     std::vector<float> out(ids.size() * 70);
     ops->embed(table.view(), ids, {out.data(), 70});
     for (size_t i = 0; i < out.size(); ++i) {
-      CHECK(out[i] == static_cast<float>(table.value[static_cast<size_t>(ids[i / 70]) * 70 + i % 70]));
+      CHECK(out[i] ==
+            static_cast<float>(table.value[static_cast<size_t>(ids[i / 70]) * 70 + i % 70]));
     }
   }
 }
@@ -150,11 +162,13 @@ TEST_CASE("embed reads rows of bf16, fp16 and fp32 tables exactly", "[kernels]")
 TEST_CASE("add and copy move rows with a stride", "[kernels]") {
   std::mt19937 rng(6);
   const size_t rows = 40, width = 1000, ld = 1010;
-  const auto x = tools::random_floats(rng, rows * ld), before = tools::random_floats(rng, rows * ld);
+  const auto x = tools::random_floats(rng, rows * ld),
+             before = tools::random_floats(rng, rows * ld);
   auto y = before;
   const auto ops = make_cpu_ops(3);
   ops->add({x.data(), ld}, {y.data(), ld}, rows, width);
-  for (size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (i % ld < width ? before[i] + x[i] : before[i]));
+  for (size_t i = 0; i < y.size(); ++i)
+    REQUIRE(y[i] == (i % ld < width ? before[i] + x[i] : before[i]));
   ops->copy({x.data(), ld}, {y.data(), ld}, rows, width);
   for (size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (i % ld < width ? x[i] : before[i]));
 }

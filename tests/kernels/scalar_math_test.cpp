@@ -18,7 +18,8 @@ TEST_CASE("The plain float functions agree with the C library", "[kernels][math]
     CHECK(std::fabs(math::exp(x) / std::exp(d) - 1) < 2e-7 + (x < -86 ? 1e-2 : 0));
     CHECK(std::fabs(math::tanh(x) - std::tanh(d)) <= 2e-7 * std::fabs(std::tanh(d)));
     CHECK(std::fabs(math::sigmoid(x) * (1 + std::exp(-d)) - 1) < 3e-7 + (x < -86 ? 1e-2 : 0));
-    CHECK(std::fabs(math::log(std::fabs(x)) - std::log(std::fabs(d))) <= 2e-7 * std::fabs(std::log(std::fabs(d))) + 1e-9);
+    CHECK(std::fabs(math::log(std::fabs(x)) - std::log(std::fabs(d))) <=
+          2e-7 * std::fabs(std::log(std::fabs(d))) + 1e-9);
   }
   CHECK(std::isnan(math::sigmoid(NAN)));
   CHECK(std::isnan(math::tanh(NAN)));
@@ -36,11 +37,13 @@ TEST_CASE("SiTU and both decay gates give the specification's numbers", "[kernel
   // Rows are f, A_log, dt_bias, g; the rule returns e^g.
   for (const auto& row : vectors.at("gate_k3").as_array()) {
     const auto v = tools::numbers(row);
-    CHECK(kda_decay(v[0], v[2], math::exp(v[1]), true, -5.0f) == Approx(std::exp(double{v[3]})).epsilon(1e-6));
+    CHECK(kda_decay(v[0], v[2], math::exp(v[1]), true, -5.0f) ==
+          Approx(std::exp(double{v[3]})).epsilon(1e-6));
   }
   for (const auto& row : vectors.at("gate_linear").as_array()) {
     const auto v = tools::numbers(row);
-    CHECK(kda_decay(v[0], v[2], math::exp(v[1]), false, 0.0f) == Approx(std::exp(double{v[3]})).epsilon(1e-6));
+    CHECK(kda_decay(v[0], v[2], math::exp(v[1]), false, 0.0f) ==
+          Approx(std::exp(double{v[3]})).epsilon(1e-6));
   }
 }
 
@@ -49,19 +52,22 @@ TEST_CASE("The recurrence rule gives the specification's outputs and final state
   const auto& kda = vectors.at("kda").as_object();
   const size_t keys = kda.at("K").to_number<size_t>(), values = kda.at("V").to_number<size_t>();
   const size_t tokens = kda.at("T").to_number<size_t>();
-  const auto q = tools::numbers(kda.at("q")), k = tools::numbers(kda.at("k")), v = tools::numbers(kda.at("v"));
+  const auto q = tools::numbers(kda.at("q")), k = tools::numbers(kda.at("k")),
+             v = tools::numbers(kda.at("v"));
   const auto g = tools::numbers(kda.at("g")), beta = tools::numbers(kda.at("beta"));
   const auto expected = tools::numbers(kda.at("O")), last = tools::numbers(kda.at("S"));
   std::vector<float> state = tools::numbers(kda.at("S0"));  // [K, V]
   const auto normalised = [&](const std::vector<float>& x, size_t t, float scale) {
     float squares = 0;
-    for (size_t i = 0; i < keys; ++i) squares = multiply_add(x[t * keys + i], x[t * keys + i], squares);
+    for (size_t i = 0; i < keys; ++i)
+      squares = multiply_add(x[t * keys + i], x[t * keys + i], squares);
     std::vector<float> out(keys);
     for (size_t i = 0; i < keys; ++i) out[i] = x[t * keys + i] * inverse_l2(squares, 1e-6f) * scale;
     return out;
   };
   for (size_t t = 0; t < tokens; ++t) {
-    const auto query = normalised(q, t, math::inverse_sqrt(static_cast<float>(keys))), key = normalised(k, t, 1.0f);
+    const auto query = normalised(q, t, math::inverse_sqrt(static_cast<float>(keys))),
+               key = normalised(k, t, 1.0f);
     for (size_t j = 0; j < values; ++j) {
       float predicted = 0, out = 0;
       for (size_t i = 0; i < keys; ++i) {
@@ -76,5 +82,6 @@ TEST_CASE("The recurrence rule gives the specification's outputs and final state
       CHECK(out == Approx(expected[t * values + j]).epsilon(1e-5).margin(1e-6));
     }
   }
-  for (size_t i = 0; i < state.size(); ++i) CHECK(state[i] == Approx(last[i]).epsilon(1e-5).margin(1e-6));
+  for (size_t i = 0; i < state.size(); ++i)
+    CHECK(state[i] == Approx(last[i]).epsilon(1e-5).margin(1e-6));
 }

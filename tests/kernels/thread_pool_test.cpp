@@ -1,18 +1,20 @@
+#include "kernels/cpu/thread_pool.hpp"
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
 
-#include "kernels/cpu/thread_pool.hpp"
-
 using kernels::cpu::ThreadPool;
 
-TEST_CASE("parallel_for visits every index exactly once and waits for all of them", "[kernels][property]") {
+TEST_CASE("parallel_for visits every index exactly once and waits for all of them",
+          "[kernels][property]") {
   for (const unsigned threads : {1u, 2u, 3u, 5u}) {
     ThreadPool pool(threads);
     REQUIRE(pool.size() == threads);
     for (size_t count = 0; count < 300; ++count) {
-      std::vector<int> visits(count, 0);  // not atomic: two visits of one index would be a data race, too
+      std::vector<int> visits(count,
+                              0);  // not atomic: two visits of one index would be a data race, too
       pool.parallel_for(count, [&](size_t i, unsigned thread) {
         if (thread < threads) ++visits[i];
       });

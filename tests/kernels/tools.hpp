@@ -1,4 +1,5 @@
-// What the kernel tests share: random data, exact comparison, every SIMD target, the vectors of the model's specification.
+// What the kernel tests share: random data, exact comparison, every SIMD target, the vectors of the
+// model's specification.
 #pragma once
 
 #include <boost/json.hpp>
@@ -13,8 +14,9 @@
 
 #include "kernels/cpu/targets.hpp"
 #include "kernels/ops.hpp"
-
+// clang-format off: targets.hpp comes before any Highway header.
 #include <hwy/targets.h>
+// clang-format on
 
 namespace tools {
 
@@ -26,7 +28,8 @@ inline std::vector<float> random_floats(std::mt19937& rng, size_t count, float s
 }
 
 inline bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 // Largest |a - b| over |b|'s root mean square.
@@ -100,7 +103,9 @@ struct StoredMatrix {
   std::vector<uint8_t> scale;
   std::vector<double> value;  // [n, k]
 
-  kernels::MatrixView view() const { return {dtype, bytes.data(), scale.empty() ? nullptr : scale.data(), n, k, k, 1}; }
+  kernels::MatrixView view() const {
+    return {dtype, bytes.data(), scale.empty() ? nullptr : scale.data(), n, k, k, 1};
+  }
 };
 
 inline StoredMatrix random_matrix(std::mt19937& rng, kernels::DType dtype, size_t n, size_t k) {
@@ -127,7 +132,8 @@ inline StoredMatrix random_matrix(std::mt19937& rng, kernels::DType dtype, size_
       m.value[i] = floats[i];
     } else {
       const bool bf16 = dtype == DType::kBF16;
-      const uint16_t bits = bf16 ? kernels::float_to_bf16(floats[i]) : kernels::float_to_f16(floats[i]);
+      const uint16_t bits =
+          bf16 ? kernels::float_to_bf16(floats[i]) : kernels::float_to_f16(floats[i]);
       std::memcpy(m.bytes.data() + 2 * i, &bits, 2);
       m.value[i] = bf16 ? kernels::bf16_to_float(bits) : kernels::f16_to_float(bits);
     }

@@ -1,4 +1,5 @@
-// A blocking HTTP/1.1 client for tests: one connection, raw bytes, no library in common with the server.
+// A blocking HTTP/1.1 client for tests: one connection, raw bytes, no library in common with the
+// server.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +25,8 @@ struct HttpReply {
 
 class HttpClient {
  public:
-  explicit HttpClient(uint16_t port, int timeout_s = 30) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit HttpClient(uint16_t port, int timeout_s = 30)
+      : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -50,23 +52,25 @@ class HttpClient {
     size_t sent = 0;
     while (sent < bytes.size()) {
       const ssize_t n = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (n <= 0) throw std::runtime_error("the server closed the connection while we were sending");
+      if (n <= 0)
+        throw std::runtime_error("the server closed the connection while we were sending");
       sent += static_cast<size_t>(n);
     }
   }
 
   // Sends a request and reads its whole reply.
-  HttpReply request(const std::string& method, const std::string& path, const std::string& body = "",
-                    const std::string& extra_headers = "") {
+  HttpReply request(const std::string& method, const std::string& path,
+                    const std::string& body = "", const std::string& extra_headers = "") {
     send(format(method, path, body, extra_headers));
     return read_reply();
   }
 
-  static std::string format(const std::string& method, const std::string& path, const std::string& body,
-                            const std::string& extra_headers = "") {
+  static std::string format(const std::string& method, const std::string& path,
+                            const std::string& body, const std::string& extra_headers = "") {
     std::string text = method + " " + path + " HTTP/1.1\r\nHost: test\r\n" + extra_headers;
     if (!body.empty() || method == "POST") {
-      text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+      text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+              "\r\n";
     }
     return text + "\r\n" + body;
   }
@@ -78,7 +82,8 @@ class HttpClient {
       }
     } else {
       const auto at = reply.head.find("content-length: ");
-      const size_t length = at == std::string::npos ? 0 : std::strtoul(reply.head.c_str() + at + 16, nullptr, 10);
+      const size_t length =
+          at == std::string::npos ? 0 : std::strtoul(reply.head.c_str() + at + 16, nullptr, 10);
       while (buffer_.size() < length) fill();
       reply.body = take(length);
     }
@@ -111,7 +116,8 @@ class HttpClient {
   void fill() {
     char bytes[16384];
     const ssize_t n = ::recv(socket_, bytes, sizeof bytes, 0);
-    if (n <= 0) throw std::runtime_error("the server closed the connection or said nothing in time");
+    if (n <= 0)
+      throw std::runtime_error("the server closed the connection or said nothing in time");
     buffer_.append(bytes, static_cast<size_t>(n));
   }
   std::string take(size_t count) {

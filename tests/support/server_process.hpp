@@ -17,7 +17,8 @@ namespace support {
 
 class ServerProcess {
  public:
-  // Starts the program and waits for its ready line. Arguments beside --port 0; throws if it ends before it is ready.
+  // Starts the program and waits for its ready line. Arguments beside --port 0; throws if it ends
+  // before it is ready.
   explicit ServerProcess(std::vector<std::string> arguments) {
     int out[2];
     if (::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");

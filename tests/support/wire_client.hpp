@@ -1,4 +1,5 @@
-// A client socket for tests of the wire: sends any bytes, reads to any mark, and can leave in every way a client leaves.
+// A client socket for tests of the wire: sends any bytes, reads to any mark, and can leave in every
+// way a client leaves.
 #pragma once
 
 #include <arpa/inet.h>
@@ -23,7 +24,8 @@ struct WireReply {
   // Empty if absent. Names compare without case.
   std::string header(std::string_view name) const {
     const auto lower = [](std::string text) {
-      std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+      std::transform(text.begin(), text.end(), text.begin(),
+                     [](unsigned char c) { return std::tolower(c); });
       return text;
     };
     const size_t at = lower(head).find("\r\n" + lower(std::string(name)) + ": ");
@@ -35,11 +37,13 @@ struct WireReply {
 
 class WireClient {
  public:
-  explicit WireClient(uint16_t port, int receive_buffer_bytes = 0) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit WireClient(uint16_t port, int receive_buffer_bytes = 0)
+      : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     const timeval patience{20, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (receive_buffer_bytes > 0) {
-      ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
+      ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes,
+                   sizeof receive_buffer_bytes);
     }
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -78,7 +82,9 @@ class WireClient {
   std::string read_until(std::string_view mark) {
     size_t at = 0;
     while ((at = input_.find(mark)) == std::string::npos) {
-      if (!fill()) throw std::runtime_error("the server closed before '" + std::string(mark) + "', after: " + input_);
+      if (!fill())
+        throw std::runtime_error("the server closed before '" + std::string(mark) +
+                                 "', after: " + input_);
     }
     return take(at + mark.size());
   }
@@ -104,14 +110,16 @@ class WireClient {
   std::string read_chunk() {  // empty: the last
     const std::string size = read_until("\r\n");
     const std::string data = read_bytes(std::stoul(size, nullptr, 16));
-    if (read_bytes(2) != "\r\n") throw std::runtime_error("a chunk does not end where its size says");
+    if (read_bytes(2) != "\r\n")
+      throw std::runtime_error("a chunk does not end where its size says");
     return data;
   }
   WireReply read_reply(bool head_only = false) {
     WireReply reply = read_head();
     if (head_only || reply.status == 204) return reply;
     if (reply.header("Transfer-Encoding") == "chunked") {
-      for (std::string chunk = read_chunk(); !chunk.empty(); chunk = read_chunk()) reply.body += chunk;
+      for (std::string chunk = read_chunk(); !chunk.empty(); chunk = read_chunk())
+        reply.body += chunk;
     } else if (!reply.header("Content-Length").empty()) {
       reply.body = read_bytes(std::stoul(reply.header("Content-Length")));
     } else {
@@ -128,7 +136,8 @@ class WireClient {
   bool fill() {
     char bytes[16384];
     const ssize_t got = ::recv(socket_, bytes, sizeof bytes, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) throw std::runtime_error("the server said nothing in time");
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      throw std::runtime_error("the server said nothing in time");
     if (got > 0) input_.append(bytes, static_cast<size_t>(got));
     return got > 0;
   }
@@ -146,9 +155,11 @@ inline std::string get(const std::string& path, const std::string& headers = "")
   return "GET " + path + " HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n";
 }
 
-inline std::string post(const std::string& path, const std::string& body, const std::string& headers = "") {
-  return "POST " + path + " HTTP/1.1\r\nHost: test\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + headers +
-         "\r\n" + body;
+inline std::string post(const std::string& path, const std::string& body,
+                        const std::string& headers = "") {
+  return "POST " + path +
+         " HTTP/1.1\r\nHost: test\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         headers + "\r\n" + body;
 }
 
 }  // namespace support
