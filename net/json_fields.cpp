@@ -80,6 +80,10 @@ std::string describe(const json::value& value) {
   return shown;
 }
 
+std::string element(std::string_view list, size_t index) {
+  return std::string(list) + "[" + std::to_string(index) + "]";
+}
+
 std::optional<int64_t> exact_integer(const json::value& value) {
   if (value.is_int64()) return value.get_int64();
   if (!value.is_double()) return std::nullopt;  // uint64 is only produced beyond int64's range
@@ -139,7 +143,7 @@ std::optional<std::string> Fields::string(std::string_view name) {
 }
 
 std::optional<std::string> Fields::word(std::string_view name,
-                                        std::initializer_list<std::string_view> words) {
+                                        const std::vector<std::string_view>& words) {
   const json::value* value = find(name);
   if (value == nullptr) return std::nullopt;
   std::string list;

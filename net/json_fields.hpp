@@ -6,10 +6,10 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/base/result.hpp"
 
@@ -24,6 +24,9 @@ kernels::Result<boost::json::object> parse_json_object(std::string_view body);
 // How an error message shows a value: scalars as written (long strings cut), "an array", "an
 // object".
 std::string describe(const boost::json::value& value);
+
+// How messages name an element: "tools[3]".
+std::string element(std::string_view list, size_t index);
 
 struct NumberRange {
   double low = 0, high = 0;
@@ -52,7 +55,7 @@ class Fields {
   std::optional<std::string> string(std::string_view name);
   // One of the listed words.
   std::optional<std::string> word(std::string_view name,
-                                  std::initializer_list<std::string_view> words);
+                                  const std::vector<std::string_view>& words);
   const boost::json::object* object(std::string_view name);
   const boost::json::array* array(std::string_view name);
 

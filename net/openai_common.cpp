@@ -25,10 +25,6 @@ constexpr int64_t kDeadlineMsMax = 7 * 24 * 3600 * 1000LL;  // a week
 constexpr double kGreedyBelow =
     1e-6;  // a temperature below this overflows logits / T and means greedy anyway
 
-std::string element(std::string_view name, size_t index) {
-  return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
 void read_stop(Fields& fields, const actors::ServiceInfo& info,
                runtime::GenerateRequest& generate) {
   const json::value* stop = fields.find("stop");
@@ -137,13 +133,14 @@ void read_token_counts(Fields& fields, TokenLimits limits, runtime::GenerateRequ
   auto max_tokens = fields.integer("max_tokens", {limits.least, kTokensMax});
   if (const auto newer = fields.integer("max_completion_tokens", {limits.least, kTokensMax}))
     max_tokens = newer;
-  generate.max_tokens = limits.when_absent;
+  generate.default_max_tokens = limits.when_absent;
   if (max_tokens) generate.max_tokens = static_cast<uint32_t>(*max_tokens);
   const auto min_tokens = fields.integer("min_tokens", {0, kTokensMax});
   generate.sampling.min_tokens = static_cast<uint32_t>(min_tokens.value_or(0));
-  if (generate.max_tokens && generate.sampling.min_tokens > *generate.max_tokens)
-    fields.fail("min_tokens", "must be at most max_tokens (" +
-                                  std::to_string(*generate.max_tokens) + "), got " +
+  const uint32_t most = generate.max_tokens.value_or(generate.default_max_tokens);
+  const bool bounded = generate.max_tokens || generate.default_max_tokens > 0;
+  if (bounded && generate.sampling.min_tokens > most)
+    fields.fail("min_tokens", "must be at most max_tokens (" + std::to_string(most) + "), got " +
                                   std::to_string(generate.sampling.min_tokens));
 }
 
@@ -192,7 +189,7 @@ CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
   common.model = read_model(fields, info, not_found);
   if (!error && not_found) error = not_found;
   read_stream(fields, error, common);
-  generate.n = static_cast<uint32_t>(fields.integer("n", {1, 128}).value_or(1));
+  generate.n = static_cast<uint32_t>(fields.integer("n", {1, kChoicesPerPromptMax}).value_or(1));
   read_token_counts(fields, limits, generate);
   read_sampling(fields, info, generate.sampling);
   read_stop(fields, info, generate);

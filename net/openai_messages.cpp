@@ -10,10 +10,6 @@ using MaybeError = std::optional<kernels::Error>;
 
 std::string text_of(const json::string& text) { return std::string(text.data(), text.size()); }
 
-std::string element(std::string_view list, size_t index) {
-  return std::string(list) + "[" + std::to_string(index) + "]";
-}
-
 // One part of a content array. Only text is understood so far.
 std::string read_part(const json::value& value, Fields& owner, const std::string& name,
                       MaybeError& error) {
@@ -159,9 +155,10 @@ runtime::ChatPrompt read_chat_prompt(Fields& fields, MaybeError& error,
     }
     if (type != "text") prompt.response_format = *format;
   }
+  std::vector<std::string_view> efforts(runtime::kEfforts.begin(), runtime::kEfforts.end());
+  efforts.push_back("none");
   const std::string effort =
-      fields.word("reasoning_effort", {"low", "medium", "high", "max", "none"})
-          .value_or(info.default_reasoning_effort);
+      fields.word("reasoning_effort", efforts).value_or(info.default_reasoning_effort);
   prompt.thinking = effort != "none";
   if (const json::object* kwargs = fields.object("chat_template_kwargs")) {
     Fields inner(*kwargs, "chat_template_kwargs", error);

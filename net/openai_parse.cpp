@@ -1,4 +1,5 @@
 // /v1/chat/completions and /v1/completions: from a body to a request and its answer.
+#include "actors/sequence_ids.hpp"
 #include "net/openai_request.hpp"
 
 namespace net {
@@ -8,7 +9,6 @@ namespace {
 
 using MaybeError = std::optional<kernels::Error>;
 
-constexpr size_t kChoicesMax = 1024;        // sequences of one request
 constexpr uint32_t kCompletionTokens = 16;  // what OpenAI's API generates unless asked otherwise
 
 std::vector<runtime::TokenId> read_ids(Fields& fields, const std::string& name,
@@ -53,7 +53,7 @@ std::vector<runtime::Prompt> read_prompts(Fields& fields, const actors::ServiceI
   }
   const json::kind kind = list->front().kind();
   for (size_t i = 0; i < list->size() && fields.ok(); ++i) {
-    const std::string name = "prompt[" + std::to_string(i) + "]";
+    const std::string name = element("prompt", i);
     if ((*list)[i].kind() == kind)
       read_one_prompt(fields, name, (*list)[i], info, prompts);
     else
@@ -75,13 +75,14 @@ int32_t read_chat_logprobs(Fields& fields) {
 void check_completion_extras(Fields& fields, uint32_t n, size_t prompts) {
   if (const auto suffix = fields.string("suffix"); suffix && !suffix->empty())
     fields.fail("suffix", "is not supported");
-  if (const auto best_of = fields.integer("best_of", {1, 128}); best_of && *best_of != int64_t{n})
+  if (const auto best_of = fields.integer("best_of", {1, kChoicesPerPromptMax});
+      best_of && *best_of != int64_t{n})
     fields.fail("best_of",
                 "must equal n (" + std::to_string(n) + "), got " + std::to_string(*best_of));
-  if (prompts * n > kChoicesMax)
+  if (prompts * n > actors::kChoicesMax)
     fields.fail("prompt", "asks for " + std::to_string(prompts * n) +
                               " choices in one request (prompts times n); at most " +
-                              std::to_string(kChoicesMax) + " are served");
+                              std::to_string(actors::kChoicesMax) + " are served");
 }
 
 }  // namespace
@@ -95,7 +96,7 @@ kernels::Result<ParsedRequest> parse_chat_request(std::string_view body,
   Fields fields(*object, "", error);
   ParsedRequest parsed;
   runtime::GenerateRequest& generate = parsed.generate;
-  const CommonFields common = read_common(fields, error, info, {1, std::nullopt}, generate);
+  const CommonFields common = read_common(fields, error, info, {1, 0}, generate);
   generate.sampling.top_logprobs = read_chat_logprobs(fields);
   generate.prompts.emplace_back(read_chat_prompt(fields, error, info));
   generate.parse_chat = true;

@@ -18,9 +18,11 @@ struct CommonFields {
   bool stream = false, include_usage = false;
 };
 
+inline constexpr int64_t kChoicesPerPromptMax = 128;
+
 struct TokenLimits {
-  int64_t least = 1;                    // completions may ask for 0 tokens: to score a prompt
-  std::optional<uint32_t> when_absent;  // empty: to the end of the context
+  int64_t least = 1;         // completions may ask for 0 tokens: to score a prompt
+  uint32_t when_absent = 0;  // at most so many, if the context has room; 0: to its end
 };
 
 // Reads everything but the prompt and the log-probabilities into `generate`.

@@ -82,7 +82,7 @@ json::value read_tools(Fields& fields, std::optional<kernels::Error>& error) {
     fields.fail("tools", "must hold at most 1024 tools, got " + std::to_string(tools->size()));
   json::array functions;
   for (size_t i = 0; i < tools->size() && !error; ++i)
-    if (is_function_tool((*tools)[i], fields, "tools[" + std::to_string(i) + "]", error))
+    if (is_function_tool((*tools)[i], fields, element("tools", i), error))
       functions.push_back((*tools)[i]);
   if (functions.empty()) return nullptr;
   return functions;

@@ -114,7 +114,8 @@ TEST_CASE("null is absent, the last of repeated keys wins, and 16.0 is an intege
   const auto nulls =
       parse_completion(R"({"prompt":"a","temperature":null,"max_tokens":null,"stop":null,"n":null,
     "logit_bias":null,"stream":null,"stream_options":null,"logprobs":null,"suffix":null,"model":null})");
-  CHECK(nulls.generate.max_tokens == 16u);
+  CHECK_FALSE(nulls.generate.max_tokens);
+  CHECK(nulls.generate.default_max_tokens == 16u);
   CHECK(nulls.generate.sampling.top_logprobs == -1);
   CHECK(parse_completion(R"({"prompt":"a","n":2,"n":5})").generate.n == 5);
   CHECK(parse_completion(R"({"prompt":"a","max_tokens":16.0})").generate.max_tokens == 16u);
