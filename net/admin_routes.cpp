@@ -6,6 +6,7 @@
 #include "net/json_fields.hpp"
 #include "net/prometheus.hpp"
 #include "net/server_context.hpp"
+#include "net/server_state.hpp"
 
 namespace net {
 namespace {
@@ -61,9 +62,9 @@ Response detokenize(ServerContext& context, const RequestView& request) {
 }
 
 Response health(ServerContext& context, const RequestView&) {
-  if (!context.draining && context.service.ready()) return ok(R"({"status":"ok"})");
-  const char* state = context.draining ? "the server is shutting down" : "the server is starting";
-  return error_response({kernels::ErrorCode::kUnavailable, state, {}}, context.config.limits);
+  const ServerState state = state_of(context);
+  if (state.ready()) return ok(R"({"status":"ok"})");
+  return error_response(unavailable(state), context.config.limits);
 }
 
 Response metrics(ServerContext& context, const RequestView&) {
@@ -80,13 +81,13 @@ Response metrics(ServerContext& context, const RequestView&) {
 Response server_info(ServerContext& context, const RequestView&) {
   const actors::ServiceInfo info = context.service.info();
   const actors::ServiceMetrics now = context.service.metrics();
+  const ServerState state = state_of(context);
   const uint64_t page_tokens = info.page_tokens;
   json::object body{
       {"model_path", info.model_path},
       {"served_model_name", info.model_name},
-      {"status", context.draining          ? "draining"
-                 : context.service.ready() ? "ready"
-                                           : "starting"},
+      {"status", state.word},
+      {"status_detail", state.detail},
       {"device", info.device},
       {"kernel_target", info.kernel_target},
       {"threads", info.threads},

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kIdleReadBytes =
     4096;  // most requests in one read; 2,000 idle connections hold 8 MiB
 constexpr size_t kDiscardBytes = size_t{64} << 10;
+constexpr std::string_view kInterimAnswer = "HTTP/1.1 102 Processing\r\n\r\n";
 constexpr auto kForever = TimePoint::max();
 
 using Clock = std::chrono::steady_clock;
@@ -43,7 +44,7 @@ void ClientSocket::consume(size_t bytes) {
 }
 
 asio::awaitable<ClientSocket::ReadStatus> ClientSocket::more(size_t bytes_max, TimePoint deadline) {
-  if (gone_) co_return ReadStatus::kClosed;
+  if (input_ended_) co_return ReadStatus::kClosed;
   const size_t had = input().size();
   if (!read_pending_) start_read(bytes_max);
   while (read_pending_) {
@@ -54,10 +55,15 @@ asio::awaitable<ClientSocket::ReadStatus> ClientSocket::more(size_t bytes_max, T
   co_return input().size() > had ? ReadStatus::kData : ReadStatus::kClosed;
 }
 
-void ClientSocket::watch(std::function<void()> on_gone) {
+void ClientSocket::watch(std::function<void()> on_gone, HalfClose half_close) {
   on_gone_ = std::move(on_gone);
   watching_ = true;
-  if (!read_pending_ && !gone_) start_read(kIdleReadBytes);
+  half_close_ = half_close;
+  if (input_ended_) {
+    on_input_end();
+  } else if (!read_pending_) {
+    start_read(kIdleReadBytes);
+  }
 }
 
 void ClientSocket::unwatch() {
@@ -66,6 +72,9 @@ void ClientSocket::unwatch() {
 }
 
 void ClientSocket::start_read(size_t bytes_max) {
+  // A client that always has the next request under way never lets input() run empty.
+  input_.erase(0, consumed_);
+  consumed_ = 0;
   const size_t bytes = std::max(bytes_max, kIdleReadBytes);
   if (scratch_.size() != bytes) scratch_ = std::vector<char>(bytes);
   read_pending_ = true;
@@ -77,13 +86,38 @@ void ClientSocket::start_read(size_t bytes_max) {
 void ClientSocket::on_read(const boost::system::error_code& error, size_t bytes) {
   read_pending_ = false;
   if (error) {
-    gone_ = true;
-    if (on_gone_) on_gone_();
+    input_ended_ = true;
+    if (error != asio::error::eof) leave();
+    if (watching_) on_input_end();
   } else {
     input_.append(scratch_.data(), bytes);
     // Past the limit the client waits in its send buffer; only a write will then show that it left.
     if (watching_ && input().size() < limits_.pipelined_bytes) start_read(kIdleReadBytes);
   }
+  wake();
+}
+
+void ClientSocket::on_input_end() {
+  if (gone_) return;
+  if (half_close_ == HalfClose::kGone) leave();
+  if (half_close_ == HalfClose::kAsk) ask_if_there();
+}
+
+// To a closed socket the bytes come as a surprise: its reset reaches us as an error condition.
+void ClientSocket::ask_if_there() {
+  socket_.async_wait(asio::socket_base::wait_error,
+                     [self = shared_from_this()](const boost::system::error_code& cancelled) {
+                       if (!cancelled) self->leave();
+                     });
+  boost::system::error_code error;
+  socket_.write_some(asio::buffer(kInterimAnswer), error);
+  if (error && error != asio::error::would_block) leave();
+}
+
+void ClientSocket::leave() {
+  if (gone_) return;
+  gone_ = true;
+  if (on_gone_) on_gone_();
   wake();
 }
 

@@ -3,8 +3,11 @@
 // being made; what it sends meanwhile is kept.
 //
 // The coroutine sleeps in pause() only. Whatever happens (bytes, a write done, tokens, the
-// deadline) ends the pause, and the coroutine looks at the state again. Invariant: at most one read
-// and one write are under way; their buffers live until they completed.
+// deadline) ends the pause, and the coroutine looks at the state again.
+//
+// A client may close only its sending side and still wait for its answer: the end of its input
+// (EOF) says nothing about the other direction. What it means is the watcher's choice: HalfClose.
+// Invariant: at most one read and one write are under way; their buffers live until they completed.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -39,9 +42,14 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   enum class ReadStatus { kData, kClosed, kTimeout };
   asio::awaitable<ReadStatus> more(size_t bytes_max, TimePoint deadline);
 
-  // Keeps a read pending until unwatch(); `on_gone` is called at once when the client closes or
-  // resets.
-  void watch(std::function<void()> on_gone);
+  // What the end of input means while an answer is being made. A reset always means gone.
+  enum class HalfClose {
+    kGone,  // the client left: for streams, where nobody stops sending while reading tokens
+    kAsk,   // unknown: an interim answer is sent, and a client that closed both ways resets then
+    kStay,  // it waits: for HTTP/1.0, which knows no interim answers
+  };
+  // Keeps a read pending until unwatch(); `on_gone` is called at once when the client is gone.
+  void watch(std::function<void()> on_gone, HalfClose half_close);
   void unwatch();
   bool gone() const { return gone_; }
 
@@ -67,6 +75,9 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
  private:
   void start_read(size_t bytes_max);
   void on_read(const boost::system::error_code& error, size_t bytes);
+  void on_input_end();  // while watched
+  void ask_if_there();
+  void leave();
 
   asio::ip::tcp::socket socket_;
   asio::steady_timer signal_;
@@ -76,7 +87,10 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
   std::vector<char> scratch_;  // where the pending read writes; small while idle
   std::function<void()> on_gone_;
   bool read_pending_ = false, write_pending_ = false, write_failed_ = false;
-  bool watching_ = false, gone_ = false, stopped_ = false;
+  bool watching_ = false, stopped_ = false;
+  bool input_ended_ = false;  // nothing more will come
+  bool gone_ = false;         // nothing will be read either
+  HalfClose half_close_ = HalfClose::kGone;
 };
 
 }  // namespace net

@@ -1,13 +1,13 @@
 #include "net/connection.hpp"
 
-#include <atomic>
-#include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
 #include <exception>
 
 #include "net/auth.hpp"
 #include "net/generation.hpp"
+#include "net/helper_call.hpp"
+#include "net/send_response.hpp"
+#include "net/server_state.hpp"
 #include "runtime/trace.hpp"
 
 namespace net {
@@ -45,7 +45,6 @@ asio::awaitable<void> Connection::refuse() {
 asio::awaitable<bool> Connection::serve_one() {
   RequestReader reader(*socket_, context_.config.limits);
   Reply reply;
-  reply.cors_origin = context_.config.cors_origin;
   const bool header_read = co_await reader.read_header();
   if (!header_read) {
     if (reader.refusal()) co_await send_last(*reader.refusal(), reply);
@@ -58,25 +57,24 @@ asio::awaitable<bool> Connection::serve_one() {
   reply.head_only = reader.method() == "HEAD";
   reply.request_id = "req-" + std::to_string(context_.next_request++);
   const Route* route = nullptr;
-  const auto early = answer_from_header(reader, route, reply);
+  const auto early = answer_from_header(reader, route);
   if (early && reader.has_unread_body()) {
     co_await send_last(*early, reply);
     co_return false;
   }
   if (early) co_return co_await send(*early, reply);
 
-  const bool body_read = co_await reader.read_body();
-  if (!body_read) {
+  const bool read = co_await reader.read_request();
+  if (!read) {
     if (reader.refusal()) co_await send_last(*reader.refusal(), reply);
     co_return false;
   }
-  const RequestView request{reader.path(), reader.body()};
-  if (route->plain != nullptr) co_return co_await serve_plain(*route, request, reply);
-  co_return co_await serve_generation(*route, request, reply);
+  if (route->plain != nullptr) co_return co_await serve_plain(*route, reader, reply);
+  co_return co_await serve_generation(*route, reader, reply);
 }
 
 std::optional<Response> Connection::answer_from_header(const RequestReader& reader,
-                                                       const Route*& route, Reply& reply) const {
+                                                       const Route*& route) const {
   const HttpLimits& limits = context_.config.limits;
   const std::string_view method = reader.method();
   const std::string path(reader.path());
@@ -87,11 +85,6 @@ std::optional<Response> Connection::answer_from_header(const RequestReader& read
     response.status = 204;
     response.headers.emplace_back(
         "Allow", route != nullptr ? route->allowed_methods() : "GET, HEAD, POST, OPTIONS");
-    if (!reply.cors_origin.empty()) {
-      response.headers.emplace_back("Access-Control-Allow-Methods",
-                                    response.headers.front().second);
-      response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type");
-    }
     return response;
   }
   const bool open = route != nullptr && route->open;
@@ -111,76 +104,63 @@ std::optional<Response> Connection::answer_from_header(const RequestReader& read
     response.headers.emplace_back("Allow", allowed);
     return response;
   }
+  if (route->needs_model && !context_.service.ready()) {
+    return error_response(unavailable(state_of(context_)), limits);
+  }
   return std::nullopt;
 }
 
-template <class F>
-asio::awaitable<void> Connection::run_call(bool slow, F call) {
-  if (!slow) {
-    call();
-    co_return;
-  }
-  std::atomic<bool> done{false};
-  std::exception_ptr failure;
-  const auto wake = socket_->waker();
-  asio::post(context_.helper, [&] {  // this frame outlives it: the loop below has no other way out
-    try {
-      call();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    const auto wake_after = wake;  // once done is set, this frame may be gone
-    done = true;
-    wake_after();
-  });
-  while (!done) co_await socket_->pause(TimePoint::max());
-  if (failure) std::rethrow_exception(failure);
+bool Connection::is_slow(const Route& route, const std::string& body) const {
+  return route.slow || body.size() > context_.config.limits.offload_bytes;
 }
 
-asio::awaitable<bool> Connection::serve_plain(const Route& route, const RequestView& request,
+asio::awaitable<bool> Connection::serve_plain(const Route& route, RequestReader& reader,
                                               const Reply& reply) {
+  const std::string body = reader.take_body();
+  const RequestView request{reader.path(), body};
   Response response;
   try {
-    co_await run_call(route.slow, [&] { response = route.plain(context_, request); });
+    const bool ran = co_await run_call(context_, *socket_, is_slow(route, body),
+                                       [&] { response = route.plain(context_, request); });
+    if (!ran) response = error_response(unavailable(state_of(context_)), context_.config.limits);
   } catch (const std::exception& failure) {
     response = internal_error(failure, context_.config.limits);
   }
   co_return co_await send(response, reply);
 }
 
-asio::awaitable<bool> Connection::serve_generation(const Route& route, const RequestView& request,
-                                                   Reply& reply) {
+// The body ends here: an answer may take minutes, and needs nothing of it.
+asio::awaitable<kernels::Result<ParsedRequest>> Connection::parse(const Route& route,
+                                                                  RequestReader& reader) {
+  const std::string body = reader.take_body();
   std::optional<kernels::Result<ParsedRequest>> parsed;
+  co_await run_call(context_, *socket_, is_slow(route, body),
+                    [&] { parsed = route.generation(body, context_.service); });
+  if (!parsed) co_return unavailable(state_of(context_));
+  co_return std::move(*parsed);
+}
+
+asio::awaitable<bool> Connection::serve_generation(const Route& route, RequestReader& reader,
+                                                   Reply& reply) {
   std::optional<Response> refusal;
   Generation generation(context_, *socket_, reply, route.probe);
-  ArrivalTimes times{.read_ns = runtime::Trace::global().now_ns()};
   try {
-    times.parse_ns = runtime::Trace::global().now_ns();
-    const bool slow = request.body.size() > context_.config.limits.offload_bytes;
-    co_await run_call(slow, [&] { parsed = route.generation(request.body, context_.service); });
-    if (*parsed) {
-      if (!(*parsed)->generate.rid.empty()) reply.request_id = (*parsed)->generate.rid;
-      ParsedRequest taken = std::move(**parsed);
-      co_return co_await generation.run(std::move(taken), times);
+    const ArrivalTimes times{reader.read_ns(), runtime::Trace::global().now_ns()};
+    auto parsed = co_await parse(route, reader);
+    if (parsed) {
+      if (!parsed->generate.rid.empty()) reply.request_id = parsed->generate.rid;
+      co_return co_await generation.run(*std::move(parsed), times);
     }
-    refusal = error_response(parsed->error(), context_.config.limits);
+    refusal = error_response(parsed.error(), context_.config.limits);
   } catch (const std::exception& failure) {
-    if (generation.head_sent()) {
-      internal_error(
-          failure,
-          context_.config.limits);  // for the log: the status is out, so only the close tells
-      co_return false;
-    }
     refusal = internal_error(failure, context_.config.limits);
+    if (generation.head_sent()) co_return false;  // the status is out: only the close tells
   }
   co_return co_await send(*refusal, reply);
 }
 
 asio::awaitable<bool> Connection::send(const Response& response, const Reply& reply) {
-  ++context_.counters.responses[response.status / 100];
-  const std::string wire = to_wire(response, reply);
-  const bool written = co_await socket_->write(wire);
-  co_return written&& reply.keep_alive;
+  co_return co_await send_response(response, reply, *socket_, context_.counters);
 }
 
 asio::awaitable<void> Connection::send_last(const Response& response, Reply reply) {

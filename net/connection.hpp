@@ -22,19 +22,15 @@ class Connection {
  private:
   asio::awaitable<bool> serve_one();  // false: close
   // What can be said from the header alone; empty: read the body and go on.
-  std::optional<Response> answer_from_header(const RequestReader& reader, const Route*& route,
-                                             Reply& reply) const;
-  asio::awaitable<bool> serve_plain(const Route& route, const RequestView& request,
-                                    const Reply& reply);
-  asio::awaitable<bool> serve_generation(const Route& route, const RequestView& request,
-                                         Reply& reply);
+  std::optional<Response> answer_from_header(const RequestReader& reader,
+                                             const Route*& route) const;
+  asio::awaitable<bool> serve_plain(const Route& route, RequestReader& reader, const Reply& reply);
+  asio::awaitable<bool> serve_generation(const Route& route, RequestReader& reader, Reply& reply);
+  asio::awaitable<kernels::Result<ParsedRequest>> parse(const Route& route, RequestReader& reader);
   asio::awaitable<bool> send(const Response& response, const Reply& reply);
   asio::awaitable<void> send_last(const Response& response,
                                   Reply reply);  // then closes without losing it
-
-  // Runs `call` on the helper thread, or here when it is quick.
-  template <class F>
-  asio::awaitable<void> run_call(bool slow, F call);
+  bool is_slow(const Route& route, const std::string& body) const;
 
   ServerContext& context_;
   const std::shared_ptr<ClientSocket> socket_;

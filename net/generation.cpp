@@ -1,6 +1,12 @@
 #include "net/generation.hpp"
 
+#include <algorithm>
+
 #include "net/event_stream.hpp"
+#include "net/health_probe.hpp"
+#include "net/helper_call.hpp"
+#include "net/send_response.hpp"
+#include "net/server_state.hpp"
 #include "runtime/trace.hpp"
 
 namespace net {
@@ -8,14 +14,29 @@ namespace net {
 using kernels::Error;
 using kernels::ErrorCode;
 
+namespace {
+
+// Prompt positions in one event; more are written on the helper thread (a position with its 20
+// alternatives costs about 10 us).
+constexpr size_t kPositionsMax = 256;
+
+bool is_heavy(const std::vector<actors::SinkEvent>& events) {
+  return std::any_of(events.begin(), events.end(), [](const actors::SinkEvent& event) {
+    const auto* delta = std::get_if<actors::Delta>(&event);
+    return delta != nullptr && delta->prompt_logprobs.size() > kPositionsMax;
+  });
+}
+
+}  // namespace
+
 // The engine's side of a running generation. Invariant: when it ends, the request has ended or was
 // aborted, and no later event reaches the connection.
 class Generation::Ticket {
  public:
   Ticket(actors::Service& service, runtime::RequestId request, std::shared_ptr<TokenQueue> queue,
-         ClientSocket& socket)
+         ClientSocket& socket, ClientSocket::HalfClose half_close)
       : service_(service), request_(request), queue_(std::move(queue)), socket_(socket) {
-    socket_.watch([this] { abort(); });
+    socket_.watch([this] { abort(); }, half_close);
   }
   ~Ticket() {
     socket_.unwatch();
@@ -45,18 +66,22 @@ Generation::Generation(ServerContext& context, ClientSocket& socket, const Reply
 
 asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) {
   if (context_.draining) {
-    const Error closing{ErrorCode::kUnavailable, "the server is shutting down", {}};
+    const Error closing = unavailable(state_of(context_));
     co_return co_await fail(closing);
   }
   answer_ = std::move(parsed.answer);
   stream_ = parsed.stream;
-  auto queue = std::make_shared<TokenQueue>(context_.config.limits.queue_events, socket_.waker());
+  if (probe_) steps_before_ = steps_total();
+  auto queue = std::make_shared<TokenQueue>(context_.config.limits.queue_bytes, socket_.waker());
   const auto request = context_.service.submit(
       std::move(parsed.generate),
       [queue](actors::SinkEvent event) { return queue->push(std::move(event)); });
   if (!request) co_return co_await fail(request.error());
   request_ = *request;
-  Ticket ticket(context_.service, request_, std::move(queue), socket_);
+  using HalfClose = ClientSocket::HalfClose;
+  const HalfClose whole = reply_.http11 ? HalfClose::kAsk : HalfClose::kStay;
+  Ticket ticket(context_.service, request_, std::move(queue), socket_,
+                stream_ ? HalfClose::kGone : whole);
   if (runtime::Trace::global().enabled()) {
     runtime::Trace::global().record_at(request_, "net.read_request", times.read_ns);
     runtime::Trace::global().record_at(request_, "net.parse", times.parse_ns);
@@ -67,34 +92,20 @@ asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) 
 asio::awaitable<bool> Generation::carry(Ticket& ticket) {
   const TimePoint deadline =
       probe_ ? after(context_.config.limits.health_generate_timeout) : TimePoint::max();
-  std::vector<actors::SinkEvent> events;
   for (;;) {
     if (socket_.gone()) co_return false;  // the ticket aborts
-    if (socket_.stopped()) {
-      failure_ = {ErrorCode::kUnavailable, "the server is shutting down", {}};
-      co_return co_await fail(failure_);
-    }
-    ticket.queue().drain(events);
-    if (events.empty()) {
-      if (ticket.queue().overflowed()) {
-        failure_ = {
-            ErrorCode::kCancelled, "the client reads too slowly: too many tokens wait for it", {}};
-        co_return co_await fail(failure_);
-      }
-      if (std::chrono::steady_clock::now() >= deadline) {
-        failure_ = {ErrorCode::kTimeout, "the engine gave no token in time", {}};
-        co_return co_await fail(failure_);
-      }
+    const uint64_t pushed_ns = socket_.stopped() ? 0 : ticket.queue().drain(events_);
+    if (socket_.stopped() || events_.empty()) {
+      if (wait_is_over(ticket, deadline)) co_return co_await fail(failure_);
       co_await socket_.pause(deadline);
       continue;
     }
+    if (pushed_ns != 0) runtime::Trace::global().record_at(request_, "net.push", pushed_ns);
 
     Progress progress = Progress::kGoing;
-    payloads_.clear();
-    for (const auto& event : events) {
-      progress = take(event);
-      if (progress != Progress::kGoing) break;
-    }
+    const bool ran =
+        co_await run_call(context_, socket_, is_heavy(events_), [&] { progress = take_events(); });
+    if (!ran) continue;  // stopped
     if (progress != Progress::kGoing) ticket.ended();
     if (progress == Progress::kFailed) co_return co_await fail(failure_);
     if (stream_) {
@@ -103,27 +114,43 @@ asio::awaitable<bool> Generation::carry(Ticket& ticket) {
       if (!written) co_return false;
       if (progress == Progress::kDone) co_return reply_.http11&& reply_.keep_alive;
     } else if (progress == Progress::kDone) {
-      socket_.unwatch();  // a client may close its sending side once all is sent; the answer still
-                          // goes out
+      socket_.unwatch();
       Response response;
       response.body = answer_->body();
-      co_return co_await reply_whole(response);
+      co_return co_await send_response(response, reply_, socket_, context_.counters);
     }
   }
 }
 
-Generation::Progress Generation::take(const actors::SinkEvent& event) {
-  if (const auto* failed = std::get_if<actors::Failed>(&event)) {
-    failure_ = failed->error;
-    return Progress::kFailed;
-  }
-  if (std::holds_alternative<actors::Delta>(event)) runtime::trace_hop(request_, "net.push");
-  if (stream_) {
-    answer_->stream(event, payloads_);
+bool Generation::wait_is_over(Ticket& ticket, TimePoint deadline) {
+  if (socket_.stopped()) {
+    failure_ = unavailable(state_of(context_));
+  } else if (ticket.queue().overflowed()) {
+    failure_ = {
+        ErrorCode::kCancelled, "the client reads too slowly: too many tokens wait for it", {}};
+  } else if (std::chrono::steady_clock::now() >= deadline) {
+    failure_ = {ErrorCode::kTimeout, "the engine gave no token in time", {}};
   } else {
-    answer_->collect(event);
+    return false;
   }
-  return std::holds_alternative<actors::Done>(event) ? Progress::kDone : Progress::kGoing;
+  return true;
+}
+
+Generation::Progress Generation::take_events() {
+  payloads_.clear();
+  for (const auto& event : events_) {
+    if (const auto* failed = std::get_if<actors::Failed>(&event)) {
+      failure_ = failed->error;
+      return Progress::kFailed;
+    }
+    if (stream_) {
+      answer_->stream(event, payloads_);
+    } else {
+      answer_->collect(event);
+    }
+    if (std::holds_alternative<actors::Done>(event)) return Progress::kDone;
+  }
+  return Progress::kGoing;
 }
 
 void Generation::append_to_wire(Progress progress) {
@@ -131,7 +158,7 @@ void Generation::append_to_wire(Progress progress) {
   if (!head_sent_) {
     wire_ = stream_head(reply_);
     head_sent_ = true;
-    count(200);
+    context_.counters.count(200);
   }
   append_events(payloads_, reply_.http11, wire_);
   if (progress == Progress::kDone) append_stream_end(reply_.http11, wire_);
@@ -140,7 +167,7 @@ void Generation::append_to_wire(Progress progress) {
 asio::awaitable<bool> Generation::fail(const Error& error) {
   if (!head_sent_) {
     const Response response = refusal(error);
-    co_return co_await reply_whole(response);
+    co_return co_await send_response(response, reply_, socket_, context_.counters);
   }
   const actors::SinkEvent event = actors::Failed{error};
   answer_->stream(event, payloads_);  // after what came before it in the same burst
@@ -151,16 +178,10 @@ asio::awaitable<bool> Generation::fail(const Error& error) {
   co_return false;
 }
 
-asio::awaitable<bool> Generation::reply_whole(const Response& response) {
-  count(response.status);
-  wire_ = to_wire(response, reply_);
-  const bool written = co_await socket_.write(wire_);
-  co_return written&& reply_.keep_alive;
-}
-
 Response Generation::refusal(const Error& error) const {
-  const unsigned status = probe_ ? 503 : http_status(error.code);
-  return error_response(error, status, context_.config.limits);
+  const HttpLimits& limits = context_.config.limits;
+  return probe_ ? judge_probe(error, steps_total() - steps_before_, limits)
+                : error_response(error, limits);
 }
 
 }  // namespace net

@@ -30,14 +30,14 @@ class Generation {
   enum class Progress { kGoing, kDone, kFailed };
 
   asio::awaitable<bool> carry(Ticket& ticket);
-  Progress take(const actors::SinkEvent&
-                    event);  // into payloads_ or the collected answer; kFailed sets failure_
+  bool wait_is_over(Ticket& ticket, TimePoint deadline);  // no event will come: sets failure_
+  // All of events_, into payloads_ or the collected answer; kFailed sets failure_.
+  Progress take_events();
   void append_to_wire(Progress progress);
-  asio::awaitable<bool> fail(
-      const kernels::Error& error);  // as a status while possible, else as the stream's last event
-  asio::awaitable<bool> reply_whole(const Response& response);
+  // As a status while possible, else as the stream's last event.
+  asio::awaitable<bool> fail(const kernels::Error& error);
   Response refusal(const kernels::Error& error) const;
-  void count(unsigned status) { ++context_.counters.responses[status / 100]; }
+  uint64_t steps_total() const { return context_.service.metrics().scheduler.steps_total; }
 
   ServerContext& context_;
   ClientSocket& socket_;
@@ -47,6 +47,8 @@ class Generation {
   bool head_sent_ = false;      // the status is out: an error can only be an event now
   runtime::RequestId request_;  // once submitted
   std::unique_ptr<Answer> answer_;
+  uint64_t steps_before_ = 0;  // probe: the engine's steps when it began
+  std::vector<actors::SinkEvent> events_;
   std::vector<std::string> payloads_;
   std::string wire_;
   kernels::Error failure_;

@@ -28,4 +28,14 @@ kernels::Result<ParsedRequest> make_health_probe(std::string_view, const actors:
   return probe;
 }
 
+Response judge_probe(const kernels::Error& error, uint64_t steps, const HttpLimits& limits) {
+  const bool waits_its_turn = error.code == kernels::ErrorCode::kTimeout && steps > 0;
+  if (error.code != kernels::ErrorCode::kFull && !waits_its_turn) {
+    return error_response(error, 503, limits);
+  }
+  Response busy;
+  busy.body = R"({"status":"busy"})";
+  return busy;
+}
+
 }  // namespace net

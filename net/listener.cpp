@@ -5,6 +5,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+#include <exception>
 #include <future>
 #include <stdexcept>
 
@@ -60,21 +62,28 @@ void Listener::stop() {
 asio::awaitable<void> Listener::accept_clients() {
   const auto self = shared_from_this();
   for (size_t turn = 0; acceptor_.is_open(); ++turn) {
-    IoThread& thread = *threads_[turn % threads_.size()];
-    tcp::socket socket(thread.loop());
-    boost::system::error_code error;
-    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
-    if (!acceptor_.is_open()) co_return;
-    if (error) {
-      pause_.expires_after(kRetryPause);
-      co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
-      continue;
+    bool accepted = false;
+    try {
+      accepted = co_await accept_client(*threads_[turn % threads_.size()]);
+    } catch (const std::exception& failure) {  // out of memory: this client is lost, not the next
+      std::fprintf(stderr, "http: a client was not accepted: %s\n", failure.what());
     }
-    const size_t open = context_.connections.count();
-    const size_t limit = context_.config.limits.connections;
-    if (open >= limit + kRefusedMax) continue;  // the socket closes
-    thread.serve(std::move(socket), open >= limit);
+    if (accepted || !acceptor_.is_open()) continue;
+    boost::system::error_code ignored;
+    pause_.expires_after(kRetryPause);
+    co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
+}
+
+asio::awaitable<bool> Listener::accept_client(IoThread& thread) {
+  tcp::socket socket(thread.loop());
+  boost::system::error_code error;
+  co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+  if (error || !acceptor_.is_open()) co_return false;
+  const size_t open = context_.connections.count();
+  const size_t limit = context_.config.limits.connections;
+  if (open < limit + kRefusedMax) thread.serve(std::move(socket), open >= limit);
+  co_return true;  // beyond those the socket just closes
 }
 
 }  // namespace net

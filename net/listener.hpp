@@ -22,6 +22,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
  private:
   asio::awaitable<void> accept_clients();
+  asio::awaitable<bool> accept_client(IoThread& thread);  // false: pause before the next
 
   ServerContext& context_;
   std::vector<std::unique_ptr<IoThread>>& threads_;

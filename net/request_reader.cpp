@@ -2,6 +2,8 @@
 
 #include <boost/beast/core/string.hpp>
 
+#include "runtime/trace.hpp"
+
 namespace net {
 namespace {
 
@@ -10,6 +12,7 @@ using ReadStatus = ClientSocket::ReadStatus;
 
 constexpr size_t kHeaderReadBytes = 4096;
 constexpr size_t kBodyReadBytes = size_t{64} << 10;
+constexpr std::string_view kLineEnd = "\r\n";
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -55,7 +58,29 @@ bool RequestReader::put(boost::system::error_code& error) {
       header_bytes_ + socket_.input().size() > limits_.header_bytes) {
     error = http::error::header_limit;
   }
-  return !error || refuse(error);
+  if (error) return refuse(error);
+  return in_header || parser_.is_done() || check_framing(used);
+}
+
+// The parser counts what a body holds; what chunks wrap around it has no limit there: it asks for
+// more of an unfinished line for as long as one comes.
+bool RequestReader::check_framing(size_t used) {
+  body_bytes_ += used;
+  const std::string_view rest = socket_.input();
+  if (rest.size() > limits_.header_bytes) {
+    const std::string limit = std::to_string(limits_.header_bytes) + " bytes";
+    const size_t line = rest.substr(0, 2) == kLineEnd ? 2 : 0;  // ends the chunk before
+    // Only the last chunk's line stays unparsed when it is complete: its trailers are not.
+    if (rest.find(kLineEnd, line) != std::string_view::npos) {
+      return refuse(431, "the trailer fields are larger than the limit of " + limit);
+    }
+    return refuse(400, "malformed HTTP request: a chunk's size line is longer than " + limit);
+  }
+  // As much framing as content, and the room of a header for small bodies.
+  const size_t wire_bytes_max = 2 * limits_.body_bytes + limits_.header_bytes;
+  if (body_bytes_ + rest.size() <= wire_bytes_max) return true;
+  return refuse(413, "the body and its chunk framing are larger than the limit of " +
+                         std::to_string(wire_bytes_max) + " bytes");
 }
 
 asio::awaitable<bool> RequestReader::read_header() {
@@ -64,7 +89,7 @@ asio::awaitable<bool> RequestReader::read_header() {
   while (!parser_.is_header_done()) {
     // An empty line before a request is tolerated (RFC 9112, 2.2): some clients end a body with
     // one.
-    while (!begun && socket_.input().substr(0, 2) == "\r\n") socket_.consume(2);
+    while (!begun && socket_.input().substr(0, 2) == kLineEnd) socket_.consume(2);
     if (!begun && !socket_.input().empty()) {
       begun = true;
       deadline = after(limits_.header_timeout);
@@ -116,8 +141,13 @@ bool RequestReader::check_header() {
   return true;
 }
 
-asio::awaitable<bool> RequestReader::read_body() {
-  if (parser_.is_done()) co_return true;
+bool RequestReader::complete() {
+  read_ns_ = runtime::Trace::global().now_ns();
+  return true;
+}
+
+asio::awaitable<bool> RequestReader::read_request() {
+  if (parser_.is_done()) co_return complete();
   if (expects_continue_ && socket_.input().empty()) {
     const bool sent = co_await socket_.write("HTTP/1.1 100 Continue\r\n\r\n");
     if (!sent) co_return false;
@@ -127,7 +157,7 @@ asio::awaitable<bool> RequestReader::read_body() {
   for (;;) {
     boost::system::error_code error;
     if (!put(error)) co_return false;
-    if (parser_.is_done()) co_return true;
+    if (parser_.is_done()) co_return complete();
     const ReadStatus status = co_await socket_.more(kBodyReadBytes, deadline);
     if (status == ReadStatus::kClosed) co_return false;
     if (status == ReadStatus::kTimeout) {

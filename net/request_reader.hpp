@@ -21,7 +21,8 @@ class RequestReader {
   // False: nobody to answer (closed, or idle too long) when refusal() is empty; else answer
   // refusal() and close.
   asio::awaitable<bool> read_header();
-  asio::awaitable<bool> read_body();  // sends 100 Continue first if the client waits for it
+  // The rest: its body. Sends 100 Continue first if the client waits for it.
+  asio::awaitable<bool> read_request();
   const std::optional<Response>& refusal() const { return refusal_; }
 
   // ---- valid after read_header() ----
@@ -31,19 +32,23 @@ class RequestReader {
   bool http11() const;
   bool keep_alive() const;
   bool has_unread_body() const { return !parser_.is_done(); }
-  const std::string& body() const { return parser_.get().body(); }
+  uint64_t read_ns() const { return read_ns_; }  // when the body was complete; 0: not traced
+  std::string take_body() { return std::move(parser_.get().body()); }
 
  private:
   bool refuse(unsigned status, std::string message, std::string param = {});
   bool refuse(const boost::system::error_code& error);
   bool put(boost::system::error_code& error);  // parses what there is; false: an error, refused
   bool check_header();
+  bool check_framing(size_t used);
+  bool complete();  // true
 
   ClientSocket& socket_;
   const HttpLimits& limits_;
   boost::beast::http::request_parser<boost::beast::http::string_body> parser_;
   std::optional<Response> refusal_;
-  size_t header_bytes_ = 0;  // consumed so far
+  size_t header_bytes_ = 0, body_bytes_ = 0;  // consumed so far, as sent
+  uint64_t read_ns_ = 0;
   bool expects_continue_ = false;
 };
 

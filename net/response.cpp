@@ -48,9 +48,6 @@ std::string status_and_common_headers(unsigned status, const Reply& reply, bool 
   append_header(wire, "Connection", keep_alive ? "keep-alive" : "close");
   const std::string id = header_value(reply.request_id);
   if (!id.empty()) append_header(wire, "x-request-id", id);
-  if (!reply.cors_origin.empty()) {
-    append_header(wire, "Access-Control-Allow-Origin", header_value(reply.cors_origin));
-  }
   return wire;
 }
 
@@ -70,6 +67,8 @@ Response error_response(const kernels::Error& error, unsigned status, const Http
                                   std::to_string((wait_ms + 999) / 1000));  // seconds
     response.headers.emplace_back("retry-after-ms", std::to_string(wait_ms));
   }
+  // Clients retry these on their own; the same request would only meet the same end again.
+  if (status == 408 || status == 500) response.headers.emplace_back("x-should-retry", "false");
   return response;
 }
 

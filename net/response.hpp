@@ -24,7 +24,6 @@ struct Reply {
   bool keep_alive = true;  // false: the connection closes after the answer
   bool head_only = false;  // HEAD: the header of the answer GET would give
   std::string request_id;  // x-request-id
-  std::string cors_origin;
 };
 
 // In OpenAI's error shape, with the status that belongs to the code; 429 and 503 tell when to come

@@ -26,9 +26,10 @@ struct Route {
   bool get = false, post = false;
   PlainHandler plain = nullptr;  // exactly one of these two
   GenerationParser generation = nullptr;
-  bool slow = false;   // plain: asks the actors, or works in proportion to the body
-  bool open = false;   // needs no API key
-  bool probe = false;  // generation: bounded in time, and every failure is a 503
+  bool slow = false;         // works in proportion to the body: on the helper thread
+  bool needs_model = false;  // 503 until the model is loaded
+  bool open = false;         // needs no API key
+  bool probe = false;        // generation: bounded in time, and every failure is a 503
 
   bool allows(std::string_view method) const;
   std::string allowed_methods() const;  // for the Allow header

@@ -16,7 +16,8 @@ namespace net {
 namespace {
 
 constexpr rlim_t kOtherDescriptors = 256;  // weights, logs, timers, connections being refused
-constexpr std::chrono::milliseconds kCloseTimeout{1'000};  // for connections to see that it is over
+// After the drain: for connections to tell their clients and see that it is over.
+constexpr std::chrono::milliseconds kCloseTime{300};
 
 // Debian's soft limit is 1024. What the hard limit forbids shows as a pause in accepting.
 void raise_descriptor_limit(size_t connections) {
@@ -52,9 +53,9 @@ Server::~Server() { stop(std::chrono::milliseconds{0}); }
 uint16_t Server::port() const { return impl_->listener->port(); }
 
 void Server::run_in_background() {
-  impl_->running = true;
-  impl_->listener->start();
   for (auto& thread : impl_->threads) thread->start();
+  impl_->listener->start();
+  impl_->running = true;  // only now: stop() waits for the loops of a server that runs
 }
 
 void Server::stop(std::chrono::milliseconds drain) {
@@ -62,13 +63,17 @@ void Server::stop(std::chrono::milliseconds drain) {
   impl_->stopped = true;
   ServerContext& context = impl_->context;
   context.draining = true;
+  const auto drained = std::chrono::steady_clock::now() + drain;
+  const auto closed = drained + kCloseTime;
   if (impl_->running) {
     impl_->listener->stop();
-    context.requests.wait_for_none(std::chrono::steady_clock::now() + drain);
+    context.requests.wait_for_none(drained);
     for (auto& thread : impl_->threads) thread->stop_connections();
-    context.connections.wait_for_none(std::chrono::steady_clock::now() + kCloseTimeout);
   }
-  context.helper.join();  // its calls write into frames of connections
+  context.helper.stop();  // calls that wait never begin: their clients are told 503
+  if (impl_->running) context.connections.wait_for_none(closed);
+  context.helper.join();  // the call under way writes into a connection's frame
+  if (impl_->running) context.connections.wait_for_none(closed);  // and may have an answer
   for (auto& thread : impl_->threads) thread->stop();
 }
 

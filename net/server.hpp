@@ -21,7 +21,8 @@ class Server {
   uint16_t port() const;
   void run_in_background();
   // Takes no more connections and no more generations, lets running answers end for up to `drain`,
-  // then aborts them (their clients get an error) and closes. Once.
+  // then aborts them (their clients get an error) and closes: within half a second, unless one call
+  // that cannot be cut short (the tokenizer on a huge text) is under way. Once.
   void stop(std::chrono::milliseconds drain);
 
  private:

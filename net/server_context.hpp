@@ -13,6 +13,8 @@
 namespace net {
 
 struct HttpCounters {
+  void count(unsigned status) { ++responses[status / 100]; }
+
   std::atomic<uint64_t> refused_connections{0};      // over the limit
   std::array<std::atomic<uint64_t>, 6> responses{};  // by status / 100
 };
@@ -24,11 +26,11 @@ struct ServerContext {
   const ServerConfig config;
   actors::Service& service;
   HttpCounters counters;
-  std::atomic<bool> draining{false};      // no new generations; /health says 503
+  std::atomic<bool> draining{false};      // no new generations; /health says so
   std::atomic<uint64_t> next_request{1};  // numbers the requests that bring no id of their own
   Activity connections;                   // open
   Activity requests;                      // from a complete header to a complete answer
-  boost::asio::thread_pool helper{1};     // calls that may take long: io threads never wait
+  boost::asio::thread_pool helper{1};  // what would hold up an io thread: tokenizing, large bodies
 };
 
 }  // namespace net

@@ -33,6 +33,10 @@ TEST_CASE("a malformed request is answered with its own error and the server goe
   Running running(config);
   const std::string host = "Host: x\r\n";
   const std::string too_long(4096, 'a');
+  const std::string chunked =
+      "POST /tokenize HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n";
+  std::string crumbs;  // 700 bytes in 4200
+  for (int i = 0; i < 700; ++i) crumbs += "1\r\nx\r\n";
   const std::vector<Malformed> cases = {
       {"no version", "GET /health\r\n\r\n", 400, "malformed HTTP request"},
       {"unknown version", "GET /health HTTP/3.0\r\n" + host + "\r\n", 400,
@@ -100,6 +104,13 @@ TEST_CASE("a malformed request is answered with its own error and the server goe
        "2048 bytes"},
       {"target over the limit", "GET /" + too_long + " HTTP/1.1\r\n" + host + "\r\n", 431,
        "2048 bytes"},
+      {"chunk extension that never ends", chunked + "1;" + too_long, 400, "a chunk's size line"},
+      {"second chunk extension that never ends", chunked + "1\r\nx\r\n1;" + too_long, 400,
+       "a chunk's size line"},
+      {"trailer field that never ends", chunked + "0\r\nA: " + too_long, 431, "trailer fields"},
+      {"trailers that never end", chunked + "1\r\nx\r\n0\r\nA: 1\r\nB: " + too_long, 431,
+       "trailer fields"},
+      {"more framing than body", chunked + crumbs, 413, "chunk framing"},
       {"compressed body", post("/tokenize", "xx", "Content-Encoding: gzip\r\n"), 415,
        "Content-Encoding"},
       {"unknown expectation", post("/tokenize", "xx", "Expect: miracles\r\n"), 417, "Expect"},

@@ -5,6 +5,7 @@
 
 #include "net/auth.hpp"
 #include "net/prometheus.hpp"
+#include "net/server_state.hpp"
 #include "tests/net/http_fixture.hpp"
 
 using support::completion;
@@ -46,21 +47,17 @@ TEST_CASE("unknown paths are 404 and wrong methods 405 with the right ones", "[n
 }
 
 TEST_CASE("HEAD has the header of GET and no body; OPTIONS names the methods", "[net]") {
-  auto config = support::quick_config();
-  config.cors_origin = "https://chat.example";
-  Running running(config);
+  Running running;
   WireClient client(running.port());
   client.send("HEAD /v1/models HTTP/1.1\r\nHost: x\r\n\r\n");
   const WireReply head = client.read_reply(true);
   const WireReply whole = client.ask(get("/v1/models"));
   CHECK(head.status == 200);
   CHECK(head.header("Content-Length") == std::to_string(whole.body.size()));
-  CHECK(whole.header("Access-Control-Allow-Origin") == "https://chat.example");
 
   const WireReply options = client.ask("OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(options.status == 204);
   CHECK(options.header("Allow") == "POST, OPTIONS");
-  CHECK(options.header("Access-Control-Allow-Methods") == "POST, OPTIONS");
   CHECK(client.ask("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").status == 204);
   CHECK(client.ask("GET http://test/health HTTP/1.1\r\nHost: x\r\n\r\n").status ==
         200);  // absolute form
@@ -101,16 +98,37 @@ TEST_CASE("is_authorized compares whole keys", "[net]") {
   CHECK_FALSE(net::equal_in_constant_time("a", ""));
 }
 
-TEST_CASE("health is 503 until the engine is ready", "[net]") {
+TEST_CASE("until the model is loaded, what needs it is 503 and the state is told", "[net]") {
   Running running;
   running.service.is_ready = false;
+  running.service.facts.vocab_size = 0;  // as it is while weights are read
+  for (const std::string& request :
+       {get("/health"), get("/health_generate"), get("/v1/models"), completion(), completion(true),
+        post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}]})"),
+        post("/tokenize", R"({"prompt":"hi"})"), post("/detokenize", R"({"tokens":[1]})")}) {
+    CAPTURE(request);
+    const WireReply early = WireClient(running.port()).ask(request);
+    CHECK(early.status == 503);
+    CHECK(early.header("Retry-After") == "1");
+    CHECK(early.header("retry-after-ms") == "1000");
+    CHECK_THAT(early.body, Catch::Contains("starting: "));
+  }
   WireClient client(running.port());
-  const WireReply early = client.ask(get("/health"));
-  CHECK(early.status == 503);
-  CHECK(early.header("Retry-After") == "1");
-  CHECK(early.header("retry-after-ms") == "1000");
+  CHECK(json::parse(client.ask(get("/get_server_info")).body).at("status") == "starting");
+  CHECK(client.ask(get("/metrics")).status == 200);
   running.service.is_ready = true;
   CHECK(client.ask(get("/health")).status == 200);
+  CHECK(json::parse(client.ask(get("/get_server_info")).body).at("status") == "ready");
+}
+
+TEST_CASE("the state of the server names the reason of a failure", "[net]") {
+  support::FakeService service;
+  net::ServerContext context(support::quick_config(), service);
+  CHECK(net::state_of(context).ready());
+  context.draining = true;
+  CHECK(net::state_of(context).word == "draining");
+  service.failure = "worker: out of memory";  // outweighs the rest
+  CHECK(net::unavailable(net::state_of(context)).message == "failed: worker: out of memory");
 }
 
 TEST_CASE("health_generate sends one token through the engine", "[net]") {
@@ -128,6 +146,18 @@ TEST_CASE("health_generate sends one token through the engine", "[net]") {
   request = running.service.next();
   request.sink(actors::Failed{{kernels::ErrorCode::kInternal, "not finite", ""}});
   CHECK(client.read_reply().status == 503);
+
+  running.service.refuse(kernels::Error{kernels::ErrorCode::kFull, "no credit", ""});
+  const WireReply full = client.ask(get("/health_generate"));
+  CHECK(full.status == 200);
+  CHECK_THAT(full.body, Catch::Contains("busy"));
+  running.service.refuse(std::nullopt);
+
+  std::atomic<uint64_t> steps{0};  // an engine whose steps serve others
+  running.service.before_metrics = [&] { running.service.numbers.scheduler.steps_total = ++steps; };
+  CHECK(client.ask(get("/health_generate")).status == 200);
+  running.service.wait_aborted(running.service.next().id);
+  running.service.before_metrics = nullptr;
 
   client.send(get("/health_generate"));  // an engine that says nothing
   CHECK(client.read_reply().status == 503);

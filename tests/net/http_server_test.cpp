@@ -113,6 +113,95 @@ TEST_CASE("a client that takes nothing does not hold up the stop", "[net]") {
   CHECK_FALSE(request.sink(actors::Done{}));
 }
 
+TEST_CASE("stopping drops the slow calls that wait, tells their clients, and keeps its time",
+          "[net]") {
+  Running running;
+  std::promise<void> begun, go_on;
+  std::atomic<bool> first{true};
+  running.service.before_tokenizer = [&] {
+    if (!first.exchange(false)) return;
+    begun.set_value();
+    go_on.get_future().wait();
+  };
+  const std::string slow = support::post("/detokenize", R"({"tokens":[1]})");
+  WireClient running_call(running.port());
+  running_call.send(slow);
+  begun.get_future().wait();
+  WireClient waits(running.port()), waits_too(running.port());
+  for (WireClient* client : {&waits, &waits_too}) CHECK(client->ask(get("/health")).status == 200);
+  waits.send(slow);
+  waits_too.send(support::post("/v1/completions", std::string(100'000, ' ')));
+
+  auto stopped = std::async(std::launch::async, [&] { running.server.stop(milliseconds(200)); });
+  std::vector<std::string> replies;
+  for (WireClient* client : {&waits, &waits_too}) replies.push_back(client->read_to_end());
+  go_on.set_value();
+  stopped.get();
+  for (const std::string& reply : replies) {
+    CHECK_THAT(reply, Catch::StartsWith("HTTP/1.1 503") && Catch::Contains("draining"));
+  }
+  running_call.read_to_end();  // its answer or, on a slow machine, only the close
+}
+
+TEST_CASE("a stop takes its drain and half a second, whoever waits", "[net]") {
+  auto config = support::quick_config();
+  config.limits.send_buffer_bytes = 4096;
+  Running running(config);
+  WireClient stuck(running.port(), 4096), unsent(running.port()), whole(running.port());
+  stuck.send(completion(true));
+  const auto request = running.service.next();
+  for (auto& event : support::whole_answer({std::string(8 << 20, 'x')})) request.sink(event);
+  unsent.send(completion().substr(0, 100));
+  whole.send(completion());
+  running.service.next();
+  const auto begin = std::chrono::steady_clock::now();
+  running.server.stop(milliseconds(200));
+  CHECK(std::chrono::steady_clock::now() - begin < milliseconds(200 + 500));
+}
+
+TEST_CASE("a server that never began to run can be stopped", "[net]") {
+  support::FakeService service;
+  net::Server never(support::quick_config(), service);
+  never.stop(kPatience);
+}
+
+TEST_CASE("what a client sent is freed once it is understood", "[net]") {
+  if (kSanitized) return;
+  constexpr size_t kBody = size_t{8} << 20;
+  Running running;
+  std::string body = R"({"prompt":[1,2,3],"max_tokens":8)";
+  body.append(kBody - body.size() - 1, ' ').push_back('}');
+  const std::string request = support::post("/v1/completions", body);
+  std::vector<std::unique_ptr<WireClient>> clients;
+  const size_t before = resident_bytes();
+  for (int i = 0; i < 16; ++i) {
+    clients.push_back(std::make_unique<WireClient>(running.port()));
+    REQUIRE(clients.back()->send(request));
+    running.service.next();  // its answer never comes
+  }
+  CHECK(resident_bytes() < before + 8 * kBody);
+}
+
+TEST_CASE("a client that pipelines for ever costs no memory", "[net]") {
+  if (kSanitized) return;
+  constexpr size_t kRequests = 3000;
+  Running running;
+  WireClient client(running.port());
+  std::string request = get("/health", "A: \r\n");
+  request.insert(request.find("A: ") + 3, 16'001 - request.size(), 'a');  // no multiple of a read
+  std::thread sender([&] {
+    std::string all;
+    for (size_t i = 0; i < 100; ++i) all += request;
+    for (size_t i = 0; i < kRequests / 100; ++i) client.send(all);
+  });
+  const size_t before = resident_bytes();
+  size_t answered = 0;
+  for (size_t i = 0; i < kRequests; ++i) answered += client.read_reply().status == 200 ? 1 : 0;
+  sender.join();
+  CHECK(answered == kRequests);
+  CHECK(resident_bytes() < before + (size_t{16} << 20));
+}
+
 TEST_CASE("several io threads serve many clients at once", "[net]") {
   auto config = support::quick_config();
   config.io_threads = 2;

@@ -114,6 +114,8 @@ TEST_CASE("an error before the first token is a proper status, streamed or not",
       CHECK(json::parse(reply.body).at("error").at("message") == "because");
       CHECK(reply.header("Retry-After").empty() == (c.status != 429 && c.status != 503));
       CHECK(reply.header("retry-after-ms").empty() == (c.status != 429 && c.status != 503));
+      const bool hopeless = c.status == 408 || c.status == 500;
+      CHECK(reply.header("x-should-retry") == (hopeless ? "false" : ""));
 
       running.service.refuse(kernels::Error{c.code, "at the door", ""});
       CHECK(client.ask(completion(stream)).status == c.status);
@@ -191,7 +193,7 @@ TEST_CASE("a sink is told when its client is gone", "[net]") {
 
 TEST_CASE("a client that reads too slowly overflows its queue and nobody else's", "[net]") {
   auto config = support::quick_config();
-  config.limits.queue_events = 8;
+  config.limits.queue_bytes = 100'000;
   config.limits.send_buffer_bytes = 4096;
   Running running(config);
   WireClient slow(running.port(), 4096);
@@ -200,7 +202,7 @@ TEST_CASE("a client that reads too slowly overflows its queue and nobody else's"
   stuck.sink(actors::Accepted{{{1}}});
   const std::string large(20000, 'x');
   int events = 0;
-  while (stuck.sink(text_delta(large))) REQUIRE(++events < 100000);
+  while (stuck.sink(text_delta(large))) REQUIRE(++events < 10000);
 
   WireClient brisk(running.port());
   brisk.send(completion(true));
@@ -229,26 +231,121 @@ TEST_CASE("a write that nobody takes ends the request after the write time-out",
 
 TEST_CASE("the queue wakes once per burst, refuses past its bound and after closing", "[net]") {
   int wakes = 0;
-  net::TokenQueue queue(3, [&] { ++wakes; });
+  net::TokenQueue queue(1000, [&] { ++wakes; });
   std::vector<actors::SinkEvent> events;
-  CHECK(queue.push(text_delta("a")));
-  CHECK(queue.push(text_delta("b")));
+  CHECK(queue.push(actors::Accepted{{std::vector<runtime::TokenId>(10'000, 1)}}));
+  CHECK(queue.push(text_delta("a")));  // a prompt does not count
   CHECK(wakes == 1);
   queue.drain(events);
   CHECK(events.size() == 2);
-  for (int i = 0; i < 3; ++i) CHECK(queue.push(text_delta("c")));
+  CHECK(queue.push(text_delta(std::string(5000, 'b'))));  // one piece of any size goes through
   CHECK(wakes == 2);
   CHECK_FALSE(queue.overflowed());
+  CHECK(queue.push(actors::ChoiceDone{}));  // an end is never too much
   CHECK_FALSE(queue.push(text_delta("d")));
   CHECK(queue.overflowed());
   CHECK(wakes == 3);
   queue.drain(events);
-  CHECK(events.size() == 3);  // what came before is not lost
+  CHECK(events.size() == 2);  // what came before is not lost
   CHECK_FALSE(queue.push(text_delta("e")));
-  net::TokenQueue closed(3, [&] { ++wakes; });
+  net::TokenQueue closed(1000, [&] { ++wakes; });
   closed.close();
   CHECK_FALSE(closed.push(text_delta("f")));
   CHECK(wakes == 3);
+}
+
+TEST_CASE("output that waits is joined choice by choice, in order", "[net]") {
+  net::TokenQueue queue(1 << 20, [] {});
+  std::vector<actors::SinkEvent> events;
+  const auto piece = [](uint32_t choice, const std::string& text, int32_t id) {
+    actors::Delta delta = text_delta(text);
+    delta.choice = choice;
+    delta.token_ids = {id};
+    delta.chat = {runtime::ChatDelta{runtime::ChatDelta::Kind::kContent, text, 0, ""}};
+    delta.logprobs.resize(1);
+    delta.logprobs[0].chosen.token = id;
+    return delta;
+  };
+  for (int round = 0; round < 2; ++round) {  // a drained Delta is not joined to
+    REQUIRE(queue.push(piece(1, "a", 1)));
+    REQUIRE(queue.push(piece(0, "x", 2)));
+    REQUIRE(queue.push(piece(1, "b", 3)));
+    REQUIRE(queue.push(actors::ChoiceDone{}));  // of choice 0
+    REQUIRE(queue.push(piece(1, "c", 4)));
+    queue.drain(events);
+    REQUIRE(events.size() == 3);
+    const auto& joined = std::get<actors::Delta>(events[0]);
+    CHECK(joined.text == "abc");
+    CHECK(joined.token_ids == std::vector<runtime::TokenId>{1, 3, 4});
+    CHECK(joined.chat.size() == 3);
+    REQUIRE(joined.logprobs.size() == 3);
+    CHECK(joined.logprobs[2].chosen.token == 4);
+    CHECK(std::get<actors::Delta>(events[1]).text == "x");
+    CHECK(std::holds_alternative<actors::ChoiceDone>(events[2]));
+  }
+}
+
+TEST_CASE("a client that reads slowly but in time gets everything, however many tokens", "[net]") {
+  auto config = support::quick_config();
+  config.limits.send_buffer_bytes = 4096;
+  Running running(config);
+  WireClient slow(running.port(), 4096);
+  slow.send(completion(true));
+  const auto request = running.service.next();
+  request.sink(actors::Accepted{{{1}}});
+  for (int i = 0; i < 20000; ++i) REQUIRE(request.sink(text_delta("token ")));
+  request.sink(actors::ChoiceDone{});
+  request.sink(actors::Done{1, 0, 20000});
+  CHECK(streamed_text(slow.read_reply().body).size() == 20000 * 6);
+}
+
+TEST_CASE("a client that ends its input still gets a whole answer, and none of a stream", "[net]") {
+  Running running;
+  WireClient whole(running.port());
+  whole.send(completion(false));
+  auto request = running.service.next();
+  whole.shut_down_sending();
+  CHECK(whole.read_head().status == 102);  // "are you there?": a closed client would reset
+  for (auto& event : support::whole_answer({"all of it"})) REQUIRE(request.sink(event));
+  const WireReply reply = whole.read_reply();
+  CHECK(reply.status == 200);
+  CHECK_THAT(reply.body, Catch::Contains("all of it"));
+  CHECK(whole.at_end());
+  CHECK_FALSE(running.service.was_aborted(request.id));
+
+  WireClient old(running.port());  // HTTP/1.0 knows no interim answers
+  const std::string body = R"({"prompt":[1]})";
+  old.send("POST /v1/completions HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body);
+  request = running.service.next();
+  old.shut_down_sending();
+  for (auto& event : support::whole_answer({"old"})) REQUIRE(request.sink(event));
+  CHECK(old.read_reply().status == 200);
+
+  WireClient stream(running.port());
+  stream.send(completion(true));
+  request = running.service.next();
+  stream.shut_down_sending();
+  running.service.wait_aborted(request.id);
+}
+
+TEST_CASE("log-probabilities of a long prompt come whole, from the helper thread", "[net]") {
+  Running running;
+  WireClient client(running.port());
+  client.send(
+      post("/v1/completions", R"({"prompt":[1,2],"max_tokens":1,"echo":true,"logprobs":0})"));
+  const auto request = running.service.next();
+  const size_t length = 2000;
+  request.sink(actors::Accepted{{std::vector<runtime::TokenId>(length, 1)}});
+  actors::Delta delta = text_delta("x");
+  delta.prompt_logprobs.resize(length - 1);
+  delta.logprobs.resize(1);
+  request.sink(delta);
+  request.sink(actors::ChoiceDone{});
+  request.sink(actors::Done{2000, 0, 1});
+  const json::value reply = json::parse(client.read_reply().body);
+  const auto& logprobs = reply.at("choices").at(0).at("logprobs").at("token_logprobs").as_array();
+  CHECK(logprobs.size() == length + 1);
 }
 
 TEST_CASE("a traced request passes the hops of net/ in order", "[net]") {
