@@ -7,7 +7,7 @@
 namespace actors {
 namespace {
 
-// Chunks may end anywhere; smaller ones are refused so that no deployment comes to depend on cutting
+// Chunks may end anywhere; smaller ones are refused so that no deployment comes to depend on
 // a prompt finer than a recurrent state can be saved at (the chunk of the KDA prefill, 64 rows).
 constexpr uint32_t kChunkTokensMin = 64;
 constexpr uint32_t kPageTokensMax = 1024;
