@@ -1,4 +1,4 @@
-// Gated activations of the feed-forward layers (k3-model.md 2.0).
+// Gated activations of the feed-forward layers.
 #if defined(KERNELS_ACTIVATION_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_ACTIVATION_HPP_

@@ -1,5 +1,5 @@
-// Kimi Delta Attention, element by element (k3-model.md 2.2). Decode, prefill, verify and replay
-// all run these functions in the same order, so they agree to the last bit.
+// Kimi Delta Attention, element by element (Kimi Linear report). Decode and prefill
+// run these functions in the same order, so they agree to the last bit.
 //
 //   S <- e^g S;   u = beta (v - S^T k);   S <- S + k u;   o = S^T q
 //

@@ -26,7 +26,7 @@ KERNEL_FN F inverse_rms(F sum_of_squares, float width, float eps) {
   return math::inverse_sqrt(sum_of_squares / F(width) + F(eps));
 }
 
-// L2 factor; eps is added to the sum, not to the mean (k3-numerics.md 5).
+// L2 factor; eps is added to the sum, not to the mean.
 template <class F>
 KERNEL_FN F inverse_l2(F sum_of_squares, float eps) {
   return math::inverse_sqrt(sum_of_squares + F(eps));

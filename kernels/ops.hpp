@@ -82,7 +82,7 @@ struct ActivationSpec {
 };
 
 // One KDA layer between its projections: short convolution + SiLU, L2 norm, decay gate, recurrence,
-// gated RMSNorm (k3-model.md 2.2 steps 2..7). All pointers fp32.
+// gated RMSNorm (the KDA layer of the Kimi Linear report). All pointers fp32.
 struct KdaArgs {
   size_t
       heads = 0,
@@ -181,7 +181,7 @@ class Ops {
   virtual void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
                    size_t width) = 0;
 
-  // Attention-residual mix (k3-model.md 2.1): softmax over n bank rows and p of the normalised
+  // Attention-residual mix: softmax over n bank rows and p of the normalised
   // rows' scores with gain cw = w_norm * w_proj, applied to the raw rows. bank[j] and p are [rows,
   // width]; out must not alias any source.
   virtual void residual_mix(std::span<const Rows> bank, Rows p, const float* cw, float eps,

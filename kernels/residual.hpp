@@ -1,4 +1,4 @@
-// Attention-residual mix (k3-model.md 2.1): scores from normalised rows, the sum from raw rows.
+// Attention-residual mix: scores from normalised rows, the sum from raw rows.
 #if defined(KERNELS_RESIDUAL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
 #undef KERNELS_RESIDUAL_HPP_

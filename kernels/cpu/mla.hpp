@@ -1,4 +1,4 @@
-// Absorbed MLA attention over paged rows [latent | k_r] (k3-model.md 2.3), one task of it.
+// Absorbed MLA attention over paged rows [latent | k_r], one task of it.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,8 @@ void glu_row(const ActivationSpec& act, const float* gate, const float* up, floa
              size_t width);
 void sigmoid_row(const float* x, float* y, size_t width);
 void sigmoid_gate_row(const float* gate, float* y, size_t width);  // y *= sigmoid(gate)
-// out = the mix of `sources` (k3-model.md 2.1); score [sources.size() rounded up to 8] is scratch.
+// out = the attention-residual mix of `sources`; score [sources.size() rounded up to 8] is
+// scratch.
 void residual_mix_row(std::span<const float* const> sources, const float* gain, float eps,
                       float* out, size_t width, float* score);
 // out = sum over i of weight[i] * rows[i], ascending, from +0.

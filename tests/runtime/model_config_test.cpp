@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
-// The published geometry of the real model (k3-model.md 1.1).
+// The published geometry of the real model.
 json::object real_k3() {
   json::object config = runtime::preset_config("tiny-k3");
   json::object& text = config["text_config"].get_object();
