@@ -4,6 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "runtime/chat.hpp"
+
 namespace actors {
 namespace {
 
@@ -76,7 +78,8 @@ void check_config(const runtime::EngineConfig& config) {
          "threads: must be at most 1024, got " + std::to_string(config.threads));
   const std::string& effort = config.default_reasoning_effort;
   demand(
-      effort == "low" || effort == "medium" || effort == "high" || effort == "max",
+      std::find(runtime::kEfforts.begin(), runtime::kEfforts.end(), effort) !=
+          runtime::kEfforts.end(),
       "default_reasoning_effort: \"" + effort + "\" is unknown; low, medium, high and max exist");
 }
 

@@ -12,9 +12,11 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "actors/system.hpp"
 #include "net/server.hpp"
+#include "runtime/chat.hpp"
 
 namespace {
 
@@ -41,7 +43,8 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
       ->group(model);
   app.add_option("--default-reasoning-effort", engine.default_reasoning_effort,
                  "Thinking effort of requests that name none")
-      ->check(CLI::IsMember({"low", "medium", "high", "max"}))
+      ->check(CLI::IsMember(
+          std::vector<std::string>(runtime::kEfforts.begin(), runtime::kEfforts.end())))
       ->capture_default_str()
       ->group(model);
 
