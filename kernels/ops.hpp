@@ -65,6 +65,8 @@ struct Segment {
   uint32_t slot = 0;        // physical state slot
   uint32_t page_begin = 0;  // this sequence's pages are BatchView::pages[page_begin ...], page i
                             // holding positions [i * page_tokens, (i + 1) * page_tokens)
+  uint32_t write_from = 0;  // rows at positions below it are in the pages already, which other
+                            // sequences read: attention reads them, and nothing writes them
 };
 
 struct BatchView {

@@ -192,6 +192,7 @@ void CpuOps::mla(const MlaArgs& args, const BatchView& batch) {
   const size_t width = args.kv_lora + args.d_rope;
   for (const Segment& segment : batch.segments) {
     for_rows_on_thread(segment.row_count, width, [&](size_t row, unsigned thread) {
+      if (segment.position + row < segment.write_from) return;
       mla_append(args, args.ckv.data + (segment.row_begin + row) * args.ckv.ld,
                  mla_cache_row(args, batch, segment, segment.position + row),
                  scratch_[thread].reserve(width));

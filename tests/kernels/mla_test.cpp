@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 #include <random>
 
@@ -48,7 +49,7 @@ struct Cache {
 
 // Runs rows [begin, begin + count) of the sequence against the cache.
 void run(Ops& ops, const Layer& l, Cache& cache, std::vector<float>& out, size_t begin,
-         size_t count, DType kv_dtype = DType::kF32, bool gated = true) {
+         size_t count, DType kv_dtype = DType::kF32, bool gated = true, size_t write_from = 0) {
   std::vector<MatrixPtr> absorb_k, absorb_v;
   for (size_t h = 0; h < l.heads; ++h) {
     absorb_k.push_back(ops.pack({DType::kF32, &l.w_k[h * l.d_nope * l.kv_lora], nullptr, l.kv_lora,
@@ -76,7 +77,8 @@ void run(Ops& ops, const Layer& l, Cache& cache, std::vector<float>& out, size_t
   args.page_tokens = cache.page_tokens;
   args.kv_dtype = kv_dtype;
   args.out = {out.data() + begin * o_width, o_width};
-  const Segment segment = {0, static_cast<uint32_t>(count), static_cast<uint32_t>(begin), 0, 0};
+  const Segment segment = {0, static_cast<uint32_t>(count),     static_cast<uint32_t>(begin), 0,
+                           0, static_cast<uint32_t>(write_from)};
   ops.mla(args, {{&segment, 1}, cache.pages, static_cast<uint32_t>(count)});
 }
 
@@ -187,4 +189,20 @@ TEST_CASE("Attention without a gate leaves the values unscaled", "[kernels]") {
   run(*ops, layer, cache, gated, 0, 3);
   run(*ops, layer, cache, plain, 0, 3, DType::kF32, false);
   CHECK(tools::same_bytes(gated, plain));
+}
+
+TEST_CASE("Rows below write_from read what the pages hold and write nothing", "[kernels]") {
+  std::mt19937 rng(7);
+  const Layer layer(rng, 3, 32, 16, 90);
+  std::vector<float> whole(layer.rows * layer.heads * layer.d_v), again(whole.size());
+  Cache cache(rng, layer, 8);
+  const auto ops = make_cpu_ops(2);
+  run(*ops, layer, cache, whole, 0, layer.rows);
+  Layer other = layer;  // same queries, other latents: below write_from they must not matter
+  for (size_t i = 0; i < 64 * layer.width(); ++i) other.ckv[i] += 1.0f;
+  const std::vector<std::byte> before = cache.bytes;
+  run(*ops, other, cache, again, 30, 60, DType::kF32, true, 64);
+  CHECK(cache.bytes == before);
+  const auto first = static_cast<std::ptrdiff_t>(30 * layer.heads * layer.d_v);
+  CHECK(std::equal(whole.begin() + first, whole.end(), again.begin() + first));
 }
