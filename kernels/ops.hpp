@@ -83,13 +83,16 @@ struct ActivationSpec {
   float linear_beta = 25.0f;  // SiTU: * linear_beta * tanh(u / linear_beta); <= 0 leaves u as it is
 };
 
+// The longest short convolution that every backend computes (K3's has 4 taps).
+inline constexpr size_t kKdaMaxTaps = 16;
+
 // One KDA layer between its projections: short convolution + SiLU, L2 norm, decay gate, recurrence,
 // gated RMSNorm (the KDA layer of the Kimi Linear report). All pointers fp32.
 struct KdaArgs {
   size_t
       heads = 0,
       d = 0;  // d = d_k = d_v of one head; width D = heads * d; d is a multiple of 32 (else of 16)
-  size_t conv_width = 4;
+  size_t conv_width = 4;           // taps, at most kKdaMaxTaps
   Rows qkv;                        // [rows, 3 D] raw projections q | k | v
   Rows decay;                      // [rows, D] f = W_fb W_fa x
   Rows beta;                       // [rows, heads] before the sigmoid

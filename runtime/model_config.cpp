@@ -25,7 +25,6 @@ constexpr uint32_t kMaxLayers = 4096;       // K3: 93
 constexpr uint32_t kMaxHeads = 4096;        // K3: 96
 constexpr uint32_t kMaxHeadWidth = 4096;    // K3: 128
 constexpr uint32_t kMaxExperts = 1u << 16;  // K3: 896
-constexpr uint32_t kMaxConv = 64;           // K3: 4
 constexpr uint32_t kMaxPositions = 1u << 30;
 constexpr uint32_t kMaxTopK = 64;      // the kernels' limits; K3: 16 experts per token,
 constexpr uint32_t kMaxBankRows = 63;  // and 8 bank rows
@@ -55,7 +54,7 @@ KdaConfig read_kda(const ConfigReader& linear) {
     linear.fail("head_dim",
                 "is " + std::to_string(kda.d) + "; the KDA kernels need a multiple of 32");
   }
-  kda.conv_width = linear.size("short_conv_kernel_size", 2, kMaxConv);
+  kda.conv_width = linear.size("short_conv_kernel_size", 2, kernels::kKdaMaxTaps);
   kda.lower_bound = linear.optional_number("gate_lower_bound", -1000, 0);
   if (kda.lower_bound && *kda.lower_bound == 0)
     linear.fail("gate_lower_bound", "is 0; expected a negative number");

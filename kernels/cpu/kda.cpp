@@ -89,7 +89,7 @@ KERNEL_FN void convolve(const Head& h, const float* const* raw, size_t taps, flo
 
 KERNEL_FN void convolve_row(const Head& h, size_t row, float* const* out) {
   const size_t taps = h.args.conv_width;
-  const float* raw[cpu::kKdaMaxTaps];
+  const float* raw[kKdaMaxTaps];
   for (size_t i = 0; i < taps; ++i)
     raw[i] = h.raw(static_cast<long>(row + i) + 1 - static_cast<long>(taps));
   if (taps == 4) {

@@ -8,7 +8,6 @@
 
 namespace kernels::cpu {
 
-constexpr size_t kKdaMaxTaps = 16;
 constexpr size_t kKdaChunk =
     32;  // tokens whose inputs are prepared before the state tiles are swept
 

@@ -122,6 +122,10 @@ const std::vector<Case>& config_cases() {
       {"an odd KDA head", [](const TemporaryDirectory& at) { set_linear(at, "head_dim", 40); },
        "DIR/config.json: text_config.linear_attn_config.head_dim is 40; the KDA kernels need a "
        "multiple of 32"},
+      {"a convolution longer than the kernels'",
+       [](const TemporaryDirectory& at) { set_linear(at, "short_conv_kernel_size", 17); },
+       "DIR/config.json: text_config.linear_attn_config.short_conv_kernel_size is 17; expected a "
+       "whole number from 2 to 16"},
       {"rotary attention",
        [](const TemporaryDirectory& at) { set_text(at, "mla_use_nope", false); },
        "DIR/config.json: text_config.mla_use_nope must be true; rotary positions in the attention "
