@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "actors/sequence_ids.hpp"
-#include "runtime/xtml_template.hpp"
 
 namespace actors {
 
@@ -26,8 +25,7 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
                        " are too many choices; one request may have " + std::to_string(kChoicesMax),
                    "n");
   }
-  const bool chat = std::holds_alternative<runtime::ChatPrompt>(request.prompts.front());
-  const char* const field = chat ? "messages" : "prompt";
+  const char* const field = runtime::field_of(request.prompts.front());
   if (request.parse_chat && tokenizer_ == nullptr) {
     return invalid("messages: this model has no tokenizer; send token ids to /v1/completions",
                    field);
@@ -35,9 +33,8 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
   if (const auto fine = check_sampling(request.sampling); !fine) return fine.error();
   EncodedPrompts encoded;
   for (const runtime::Prompt& prompt : request.prompts) {
-    auto ids = encode_prompt(prompt, field, wanted);
+    auto ids = runtime::encode_prompt(tokenizer_.get(), prompt, limits_.context_length, wanted);
     if (!ids) return ids.error();
-    if (wanted && !wanted()) return encoding_stopped();
     if (const auto fine = check_ids(*ids, field); !fine) return fine.error();
     const auto limit = output_limit(*ids, request);
     if (!limit) return limit.error();
@@ -51,40 +48,6 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
     }
   }
   return encoded;
-}
-
-Result<TextEncoder::Ids> TextEncoder::encode_prompt(const runtime::Prompt& prompt,
-                                                    const char* field,
-                                                    const runtime::KeepGoing& wanted) const {
-  if (const auto* ids = std::get_if<Ids>(&prompt)) return *ids;
-  if (tokenizer_ == nullptr) {
-    return invalid(
-        std::string(field) + ": this model has no tokenizer; send the prompt as token ids", field);
-  }
-  if (const auto* text = std::get_if<std::string>(&prompt)) {
-    if (const auto fine = check_bytes(text->size(), field); !fine) return fine.error();
-    Ids ids;
-    tokenizer_->encode_text(*text, ids, wanted);
-    return ids;
-  }
-  const auto segments = runtime::render_xtml(std::get<runtime::ChatPrompt>(prompt));
-  if (!segments) return segments.error();
-  size_t bytes = 0;
-  for (const runtime::Segment& segment : *segments)
-    bytes += segment.control ? 0 : segment.text.size();
-  if (const auto fine = check_bytes(bytes, field); !fine) return fine.error();
-  return runtime::encode_segments(*tokenizer_, *segments, wanted);
-}
-
-// What cannot fit even if every token were the longest is refused before it costs anything.
-Result<void> TextEncoder::check_bytes(size_t bytes, const char* field) const {
-  const uint64_t context = limits_.context_length;
-  const uint64_t longest = tokenizer_->longest_token_bytes();
-  if (bytes <= context * longest) return {};
-  return invalid(std::string(field) + ": this server's context is " + std::to_string(context) +
-                     " tokens of at most " + std::to_string(longest) + " bytes, the text has " +
-                     std::to_string(bytes) + " bytes",
-                 field);
 }
 
 Result<void> TextEncoder::check_ids(const Ids& ids, const char* field) const {
@@ -129,8 +92,7 @@ Result<uint32_t> TextEncoder::output_limit(const Ids& ids,
                    "max_tokens");
   }
   if (ids.size() >= context) {
-    const bool chat = std::holds_alternative<runtime::ChatPrompt>(request.prompts.front());
-    const char* const field = chat ? "messages" : "prompt";
+    const char* const field = runtime::field_of(request.prompts.front());
     return invalid(std::string(field) + ": " + most + ", the prompt has " +
                        std::to_string(ids.size()) + " and leaves no room for output",
                    field);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/base/result.hpp"
+#include "runtime/prompt_encoding.hpp"
 #include "runtime/request.hpp"
 #include "runtime/shared_tokens.hpp"
 #include "runtime/tokenizer.hpp"
@@ -24,9 +25,7 @@ struct EncodedPrompts {
   std::vector<uint32_t> max_tokens;            // per prompt: as asked, or to the end of the context
 };
 
-inline kernels::Error encoding_stopped() {
-  return {kernels::ErrorCode::kCancelled, "the request ended before its prompt was encoded", {}};
-}
+using runtime::encoding_stopped;
 
 class TextEncoder {
  public:
@@ -40,9 +39,6 @@ class TextEncoder {
 
  private:
   using Ids = std::vector<runtime::TokenId>;
-  kernels::Result<Ids> encode_prompt(const runtime::Prompt& prompt, const char* field,
-                                     const runtime::KeepGoing& wanted) const;
-  kernels::Result<void> check_bytes(size_t bytes, const char* field) const;
   kernels::Result<void> check_ids(const Ids& ids, const char* field) const;
   kernels::Result<void> check_sampling(const runtime::SamplingParams& sampling) const;
   kernels::Result<uint32_t> output_limit(const Ids& ids,

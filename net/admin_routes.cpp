@@ -54,7 +54,7 @@ Response model(ServerContext& context, const RequestView& request) {
 }
 
 Response tokenize(ServerContext& context, const RequestView& request) {
-  return answer(answer_tokenize(request.body, context.service), context);
+  return answer(answer_tokenize(request.body, context.service, request.keep_going), context);
 }
 
 Response detokenize(ServerContext& context, const RequestView& request) {

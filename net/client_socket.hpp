@@ -48,7 +48,11 @@ class ClientSocket : public std::enable_shared_from_this<ClientSocket> {
     kAsk,   // unknown: an interim answer is sent, and a client that closed both ways resets then
     kStay,  // it waits: for HTTP/1.0, which knows no interim answers
   };
-  // Keeps a read pending until unwatch(); `on_gone` is called at once when the client is gone.
+  static HalfClose half_close_of_whole(bool http11) {  // for an answer that comes in one piece
+    return http11 ? HalfClose::kAsk : HalfClose::kStay;
+  }
+  // Keeps a read pending until unwatch(); `on_gone`, if any, is called at once when the client is
+  // gone.
   void watch(std::function<void()> on_gone, HalfClose half_close);
   void unwatch();
   bool gone() const { return gone_; }

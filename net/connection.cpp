@@ -117,15 +117,19 @@ bool Connection::is_slow(const Route& route, const std::string& body) const {
 asio::awaitable<bool> Connection::serve_plain(const Route& route, RequestReader& reader,
                                               const Reply& reply) {
   const std::string body = reader.take_body();
-  const RequestView request{reader.path(), body};
+  const bool slow = is_slow(route, body);
   Response response;
+  if (slow) socket_->watch({}, ClientSocket::half_close_of_whole(reply.http11));
   try {
-    const bool ran = co_await run_call(context_, *socket_, is_slow(route, body),
-                                       [&] { response = route.plain(context_, request); });
+    const bool ran =
+        co_await run_call(context_, *socket_, slow, [&](const runtime::KeepGoing& keep_going) {
+          response = route.plain(context_, {reader.path(), body, keep_going});
+        });
     if (!ran) response = error_response(unavailable(state_of(context_)), context_.config.limits);
   } catch (const std::exception& failure) {
     response = internal_error(failure, context_.config.limits);
   }
+  socket_->unwatch();
   co_return co_await send(response, reply);
 }
 
@@ -134,8 +138,9 @@ asio::awaitable<kernels::Result<ParsedRequest>> Connection::parse(const Route& r
                                                                   RequestReader& reader) {
   const std::string body = reader.take_body();
   std::optional<kernels::Result<ParsedRequest>> parsed;
-  co_await run_call(context_, *socket_, is_slow(route, body),
-                    [&] { parsed = route.generation(body, context_.service); });
+  co_await run_call(
+      context_, *socket_, is_slow(route, body),
+      [&](const runtime::KeepGoing&) { parsed = route.generation(body, context_.service); });
   if (!parsed) co_return unavailable(state_of(context_));
   co_return std::move(*parsed);
 }

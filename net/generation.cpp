@@ -78,10 +78,9 @@ asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) 
       [queue](actors::SinkEvent event) { return queue->push(std::move(event)); });
   if (!request) co_return co_await fail(request.error());
   request_ = *request;
-  using HalfClose = ClientSocket::HalfClose;
-  const HalfClose whole = reply_.http11 ? HalfClose::kAsk : HalfClose::kStay;
-  Ticket ticket(context_.service, request_, std::move(queue), socket_,
-                stream_ ? HalfClose::kGone : whole);
+  Ticket ticket(
+      context_.service, request_, std::move(queue), socket_,
+      stream_ ? ClientSocket::HalfClose::kGone : ClientSocket::half_close_of_whole(reply_.http11));
   if (runtime::Trace::global().enabled()) {
     runtime::Trace::global().record_at(request_, "net.read_request", times.read_ns);
     runtime::Trace::global().record_at(request_, "net.parse", times.parse_ns);
@@ -103,9 +102,9 @@ asio::awaitable<bool> Generation::carry(Ticket& ticket) {
     if (pushed_ns != 0) runtime::Trace::global().record_at(request_, "net.push", pushed_ns);
 
     Progress progress = Progress::kGoing;
-    const bool ran =
-        co_await run_call(context_, socket_, is_heavy(events_), [&] { progress = take_events(); });
-    if (!ran) continue;  // stopped
+    const bool ran = co_await run_call(
+        context_, socket_, is_heavy(events_), [&](const runtime::KeepGoing&) { progress = take_events(); });
+    if (!ran) continue;  // stopped or gone
     if (progress != Progress::kGoing) ticket.ended();
     if (progress == Progress::kFailed) co_return co_await fail(failure_);
     if (stream_) {

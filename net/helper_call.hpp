@@ -9,41 +9,49 @@
 
 #include "net/client_socket.hpp"
 #include "net/server_context.hpp"
+#include "runtime/tokenizer.hpp"
 
 namespace net {
 
 enum class CallState { kWaiting, kRunning, kDone, kGivenUp };
 
-// Here when it is quick. False: the server stopped before the call began. Invariant: the call runs
-// only while this coroutine waits for it, so it may use what the caller's frame holds.
+// Here when it is quick. The call is given a KeepGoing that says no once the server stops or the
+// client is gone (while the socket is watched). False: the call did not begin, or was told so and
+// has no result. Invariant: the call runs only while this coroutine waits for it, so it may use what
+// the caller's frame holds.
 template <class F>
 asio::awaitable<bool> run_call(ServerContext& context, ClientSocket& socket, bool slow, F call) {
   if (!slow) {
-    call();
+    call(runtime::KeepGoing());
     co_return true;
   }
   const auto state = std::make_shared<std::atomic<CallState>>(CallState::kWaiting);
+  std::atomic<bool> wanted{true};
+  bool cut_short = false;
   std::exception_ptr failure;
-  asio::post(context.helper, [state, &call, &failure, wake = socket.waker()] {
+  asio::post(context.helper, [&, state, wake = socket.waker()] {
     auto waiting = CallState::kWaiting;
     if (!state->compare_exchange_strong(waiting, CallState::kRunning)) return;
     try {
-      call();
+      call(runtime::KeepGoing([&] {
+        if (!wanted) cut_short = true;
+        return !cut_short;
+      }));
     } catch (...) {
       failure = std::current_exception();
     }
-    *state = CallState::kDone;  // from here on `call` and `failure` may be gone
+    *state = CallState::kDone;  // from here on nothing of the frame may be there
     wake();
   });
   while (*state != CallState::kDone) {
     auto waiting = CallState::kWaiting;
-    if (socket.stopped() && state->compare_exchange_strong(waiting, CallState::kGivenUp)) {
-      co_return false;
-    }
+    const bool over = socket.stopped() || socket.gone();
+    if (over && state->compare_exchange_strong(waiting, CallState::kGivenUp)) co_return false;
+    if (over) wanted = false;
     co_await socket.pause(TimePoint::max());
   }
   if (failure) std::rethrow_exception(failure);
-  co_return true;
+  co_return !cut_short;
 }
 
 }  // namespace net

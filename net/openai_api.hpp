@@ -37,10 +37,11 @@ kernels::Result<ParsedRequest> parse_chat_request(std::string_view body,
                                                   const actors::Service& service);
 kernels::Result<ParsedRequest> parse_completion_request(std::string_view body,
                                                         const actors::Service& service);
-kernels::Result<std::string> answer_tokenize(std::string_view body,
-                                             const actors::Service& service);  // JSON answer
+// JSON answers. A tokenization ends early, without one, once keep_going says no.
+kernels::Result<std::string> answer_tokenize(std::string_view body, const actors::Service& service,
+                                             const runtime::KeepGoing& keep_going = {});
 kernels::Result<std::string> answer_detokenize(std::string_view body,
-                                               const actors::Service& service);  // JSON answer
+                                               const actors::Service& service);
 
 std::string models_json(const actors::ServiceInfo& info);
 std::string model_json(const actors::ServiceInfo& info,

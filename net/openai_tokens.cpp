@@ -1,7 +1,7 @@
 // /tokenize and /detokenize.
 #include "net/openai_request.hpp"
 #include "net/openai_writer.hpp"
-#include "runtime/xtml_template.hpp"
+#include "runtime/prompt_encoding.hpp"
 
 namespace net {
 namespace json = boost::json;
@@ -12,39 +12,34 @@ kernels::Error no_tokenizer() { return kernels::invalid("this model has no token
 
 }  // namespace
 
-kernels::Result<std::string> answer_tokenize(std::string_view body,
-                                             const actors::Service& service) {
+kernels::Result<std::string> answer_tokenize(std::string_view body, const actors::Service& service,
+                                             const runtime::KeepGoing& keep_going) {
   const auto object = parse_json_object(body);
   if (!object) return object.error();
   const actors::ServiceInfo info = service.info();
   const auto tokenizer = service.tokenizer();
   std::optional<kernels::Error> error;
   Fields fields(*object, "", error);
-  std::vector<runtime::TokenId> ids;
   const bool chat = fields.find("messages") != nullptr;
   if (chat == (fields.find("prompt") != nullptr))
     return kernels::invalid("give either prompt or messages", "prompt");
   if (tokenizer == nullptr) return no_tokenizer();
-  if (chat) {
-    const runtime::ChatPrompt prompt = read_chat_prompt(fields, error, info);
-    if (error) return *error;
-    const auto segments = runtime::render_xtml(prompt);
-    if (!segments) return segments.error();
-    auto encoded = runtime::encode_segments(*tokenizer, *segments);
-    if (!encoded) return encoded.error();
-    ids = std::move(*encoded);
-  } else {
-    const auto text = fields.string("prompt");
-    if (error) return *error;
-    tokenizer->encode_text(*text, ids);
-  }
+  runtime::Prompt prompt;
+  if (chat)
+    prompt = read_chat_prompt(fields, error, info);
+  else
+    prompt = fields.string("prompt").value_or("");
+  if (error) return *error;
+  const auto ids =
+      runtime::encode_prompt(tokenizer.get(), prompt, info.context_length, keep_going);
+  if (!ids) return ids.error();
   std::string out = "{\"tokens\":[";
-  for (size_t i = 0; i < ids.size(); ++i) {
+  for (size_t i = 0; i < ids->size(); ++i) {
     if (i > 0) out += ',';
-    append_integer(out, ids[i]);
+    append_integer(out, (*ids)[i]);
   }
   out += "],\"count\":";
-  append_integer(out, static_cast<int64_t>(ids.size()));
+  append_integer(out, static_cast<int64_t>(ids->size()));
   out += ",\"max_model_len\":";
   append_integer(out, info.context_length);
   out += '}';

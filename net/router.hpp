@@ -13,6 +13,7 @@ struct ServerContext;
 
 struct RequestView {
   std::string_view path, body;
+  const runtime::KeepGoing& keep_going;  // for slow routes: is anyone still waiting?
 };
 
 // Answers at once (or, if it may take long, on the helper thread).

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/net/http_fixture.hpp"
+#include "tests/support/tokenizer_directory.hpp"
 
 using std::chrono::milliseconds;
 using support::completion;
@@ -141,6 +142,44 @@ TEST_CASE("stopping drops the slow calls that wait, tells their clients, and kee
     CHECK_THAT(reply, Catch::StartsWith("HTTP/1.1 503") && Catch::Contains("draining"));
   }
   running_call.read_to_end();  // its answer or, on a slow machine, only the close
+}
+
+TEST_CASE("a tokenization ends without a result when its client leaves or the server stops",
+          "[net]") {
+  Running running;
+  running.service.facts.context_length = 1 << 30;
+  running.service.words = support::byte_tokenizer();
+  const std::string slow = support::post("/tokenize", R"({"prompt":"a b c"})");
+  for (const bool stop : {false, true}) {
+    CAPTURE(stop);
+    std::promise<void> begun, go_on;
+    std::atomic<bool> first{true};
+    running.service.before_tokenizer = [&] {
+      if (!first.exchange(false)) return;
+      begun.set_value();
+      go_on.get_future().wait();
+    };
+    WireClient client(running.port()), other(running.port());
+    CHECK(other.ask(get("/health")).status == 200);
+    client.send(slow);
+    begun.get_future().wait();
+    std::future<void> stopped;
+    if (stop) {
+      stopped = std::async(std::launch::async, [&] { running.server.stop(milliseconds(0)); });
+      other.read_to_end();  // sockets are stopped in one go
+    } else {
+      client.reset();  // what the server reads after it, it has answered after it
+      for (int i = 0; i < 2; ++i) CHECK(other.ask(get("/health")).status == 200);
+    }
+    go_on.set_value();
+    if (stop) {
+      stopped.get();
+      CHECK_THAT(client.read_to_end(), !Catch::Contains("200 OK"));
+      continue;
+    }
+    CHECK(other.ask(slow).status == 200);  // served behind the one that nobody waits for
+    CHECK_THAT(other.ask(get("/metrics")).body, Catch::Contains(R"(code="5xx"} 1)"));
+  }
 }
 
 TEST_CASE("a stop takes its drain and half a second, whoever waits", "[net]") {

@@ -254,6 +254,30 @@ TEST_CASE("A conversation can be counted in tokens", "[net][openai]") {
   CHECK(parsed.at("count").as_int64() > 20);
 }
 
+TEST_CASE("Text that cannot fit is not tokenized, and nothing is once nobody waits",
+          "[net][openai]") {
+  FakeService service;
+  service.info_.context_length = 10;
+  const size_t most = 10 * service.tokenizer()->longest_token_bytes();
+  const auto body = [](size_t bytes) {
+    return R"({"prompt":")" + std::string(bytes, 'x') + "\"}";
+  };
+  CHECK(net::answer_tokenize(body(most), service).has_value());
+  const auto refused = net::answer_tokenize(body(most + 1), service);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_THAT(refused.error().message,
+             Catch::StartsWith("prompt: this server's context is 10 tokens of at most "));
+  CHECK(refused.error().param == "prompt");
+
+  std::string words;
+  for (int i = 0; i < 50'000; ++i) words += " word";
+  int questions = 0;
+  const auto stopped = net::answer_tokenize(R"({"prompt":")" + words + "\"}", FakeService(),
+                                            [&] { return ++questions < 5; });
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(questions <= 6);
+}
+
 TEST_CASE("Models and errors have OpenAI's shape", "[net][openai]") {
   const auto models = testing::json::parse(net::models_json(FakeService().info()));
   CHECK(models.at("object").as_string() == "list");
