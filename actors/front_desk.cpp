@@ -89,7 +89,7 @@ kernels::Result<RequestId> FrontDesk::admit(const std::string& rid, uint64_t cho
   }
   taken_ += choices;
   const RequestId id{++last_id_};
-  open_.emplace(id, Entry{rid, choices, false});
+  open_.emplace(id, Entry{rid, choices, std::nullopt});
   return id;
 }
 
@@ -102,16 +102,18 @@ void FrontDesk::release(RequestId request) {
   changed_.notify_all();
 }
 
-bool FrontDesk::cancel(RequestId request) {
+bool FrontDesk::cancel(RequestId request, Error why) {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(request);
-  return found != open_.end() && !std::exchange(found->second.cancelled, true);
+  if (found == open_.end() || found->second.cancelled) return false;
+  found->second.cancelled = std::move(why);
+  return true;
 }
 
-bool FrontDesk::cancelled(RequestId request) const {
+std::optional<Error> FrontDesk::cancelled(RequestId request) const {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(request);
-  return found != open_.end() && found->second.cancelled;
+  return found == open_.end() ? std::nullopt : found->second.cancelled;
 }
 
 bool FrontDesk::wanted(RequestId request) const {

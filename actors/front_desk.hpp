@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,8 +33,9 @@ class FrontDesk {
 
   kernels::Result<runtime::RequestId> admit(const std::string& rid, uint64_t choices);
   void release(runtime::RequestId request);
-  bool cancel(runtime::RequestId request);  // false: not open, or cancelled before
-  bool cancelled(runtime::RequestId request) const;
+  // `why` ends the request. False: not open, or cancelled before.
+  bool cancel(runtime::RequestId request, kernels::Error why);
+  std::optional<kernels::Error> cancelled(runtime::RequestId request) const;  // why, if it is
   bool wanted(runtime::RequestId request) const;                           // open and not cancelled
   std::vector<runtime::RequestId> matching(const std::string& rid) const;  // "" = all
 
@@ -46,7 +48,7 @@ class FrontDesk {
   struct Entry {
     std::string rid;
     uint64_t choices = 0;  // credits it holds
-    bool cancelled = false;
+    std::optional<kernels::Error> cancelled;
   };
   struct IdHash {
     size_t operator()(runtime::RequestId id) const { return std::hash<uint64_t>{}(id.value); }

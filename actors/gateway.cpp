@@ -12,7 +12,6 @@ namespace actors {
 namespace {
 
 using Self = GatewayActor::stateful_pointer<GatewayState>;
-using kernels::Error;
 using kernels::ErrorCode;
 
 // Opens the session that the rest of the request's life belongs to.
@@ -26,10 +25,7 @@ void submit(Self self, FrontDesk& desk, const SessionContext* context, Boxed<Arr
   self->send(handle, std::move(arrival));
   if (state.lost) self->send(handle, Boxed(EngineLost(*state.lost)));
   // An abort may have overtaken the arrival: the desk remembers it.
-  if (desk.cancelled(id)) {
-    self->send(handle,
-               Boxed(EndRequest{id, {ErrorCode::kCancelled, "the request was aborted", {}}}));
-  }
+  if (const auto why = desk.cancelled(id)) self->send(handle, Boxed(EndRequest{id, *why}));
 }
 
 void end_session(Self self, EndRequest end) {

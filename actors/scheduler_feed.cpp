@@ -25,8 +25,8 @@ SchedulerOutbox SchedulerFeed::enqueue(runtime::Submit submit, uint64_t arrival_
   open_[request.value] = {submit.sequences.size(), arrival_ns};
   core_.absorb(std::move(submit), outputs_);
   // The board may have told of it before the scheduler knew the request.
-  if (context_.desk->cancelled(request))
-    core_.absorb(runtime::Abort{request, kernels::ErrorCode::kCancelled}, outputs_);
+  if (const auto why = context_.desk->cancelled(request))
+    core_.absorb(runtime::Abort{request, why->code}, outputs_);
   return conclude();
 }
 

@@ -59,7 +59,7 @@ System::Impl::~Impl() {
 }
 
 void System::Impl::end(runtime::RequestId request, const Error& error) {
-  if (!desk.cancel(request)) return;
+  if (!desk.cancel(request, error)) return;
   cancellations.post(request, error.code);
   caf::anon_send(gateway, Boxed(EndRequest{request, error}));
 }

@@ -76,11 +76,13 @@ TEST_CASE("The desk agrees with a set of open requests for any history", "[actor
       taken += choices;
     } else if (!open.empty()) {
       const auto [id, choices] = *open.begin();
-      REQUIRE(desk.cancel(id));
-      REQUIRE_FALSE(desk.cancel(id));  // once is enough
-      REQUIRE(desk.cancelled(id));
+      const kernels::Error why{ErrorCode::kUnavailable, "why", {}};
+      REQUIRE_FALSE(desk.cancelled(id));
+      REQUIRE(desk.cancel(id, why));
+      REQUIRE_FALSE(desk.cancel(id, {ErrorCode::kCancelled, "again", {}}));  // the first counts
+      REQUIRE(desk.cancelled(id)->message == "why");
       desk.release(id);
-      REQUIRE_FALSE(desk.cancel(id));
+      REQUIRE_FALSE(desk.cancel(id, why));
       open.erase(open.begin());
       taken -= choices;
     }

@@ -80,3 +80,20 @@ TEST_CASE("Plans that wait behind the step under way are not run once a drain ga
   }
   CHECK(gate->steps == 1);
 }
+
+TEST_CASE("A shutdown tells every request why it ends, whatever it overtakes",
+          "[actors][property]") {
+  const auto steps = GENERATE(range(0u, 60u));
+  CAPTURE(steps);
+  std::optional<SystemLab> lab(std::in_place, lab_config(), alphabet_factory(), steps);
+  lab->settle();
+  const Recorder recorder;
+  auto request = ask("0", 400);
+  request.sampling.ignore_eos = true;
+  REQUIRE((*lab)->submit(std::move(request), recorder.sink()).has_value());
+  for (uint32_t i = 0; i < steps; ++i) lab->step();
+  lab.reset();
+  REQUIRE(recorder.last<Failed>());
+  CHECK(recorder.last<Failed>()->error.code == kernels::ErrorCode::kUnavailable);
+  CHECK(recorder.protocol_error(1) == "");
+}
