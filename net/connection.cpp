@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "net/auth.hpp"
-#include "net/generation.hpp"
 #include "net/helper_call.hpp"
 #include "net/send_response.hpp"
 #include "net/server_state.hpp"
@@ -135,12 +134,14 @@ asio::awaitable<bool> Connection::serve_plain(const Route& route, RequestReader&
 
 // The body ends here: an answer may take minutes, and needs nothing of it.
 asio::awaitable<kernels::Result<ParsedRequest>> Connection::parse(const Route& route,
-                                                                  RequestReader& reader) {
+                                                                  RequestReader& reader,
+                                                                  ArrivalTimes& times) {
   const std::string body = reader.take_body();
   std::optional<kernels::Result<ParsedRequest>> parsed;
   co_await run_call(
       context_, *socket_, is_slow(route, body),
       [&](const runtime::KeepGoing&) { parsed = route.generation(body, context_.service); });
+  times = {reader.read_ns(), runtime::Trace::global().now_ns()};
   if (!parsed) co_return unavailable(state_of(context_));
   co_return std::move(*parsed);
 }
@@ -150,8 +151,8 @@ asio::awaitable<bool> Connection::serve_generation(const Route& route, RequestRe
   std::optional<Response> refusal;
   Generation generation(context_, *socket_, reply, route.probe);
   try {
-    const ArrivalTimes times{reader.read_ns(), runtime::Trace::global().now_ns()};
-    auto parsed = co_await parse(route, reader);
+    ArrivalTimes times;
+    auto parsed = co_await parse(route, reader, times);
     if (parsed) {
       if (!parsed->generate.rid.empty()) reply.request_id = parsed->generate.rid;
       co_return co_await generation.run(*std::move(parsed), times);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "net/client_socket.hpp"
+#include "net/generation.hpp"
 #include "net/request_reader.hpp"
 #include "net/router.hpp"
 #include "net/server_context.hpp"
@@ -26,7 +27,8 @@ class Connection {
                                              const Route*& route) const;
   asio::awaitable<bool> serve_plain(const Route& route, RequestReader& reader, const Reply& reply);
   asio::awaitable<bool> serve_generation(const Route& route, RequestReader& reader, Reply& reply);
-  asio::awaitable<kernels::Result<ParsedRequest>> parse(const Route& route, RequestReader& reader);
+  asio::awaitable<kernels::Result<ParsedRequest>> parse(const Route& route, RequestReader& reader,
+                                                        ArrivalTimes& times);
   asio::awaitable<bool> send(const Response& response, const Reply& reply);
   asio::awaitable<void> send_last(const Response& response,
                                   Reply reply);  // then closes without losing it

@@ -12,7 +12,8 @@
 
 namespace net {
 
-// When a request passed the hops it made before it had an id; 0 while tracing is off.
+// When a request's body and its parsed form were complete, before it had an id; 0 while tracing is
+// off.
 struct ArrivalTimes {
   uint64_t read_ns = 0, parse_ns = 0;
 };

@@ -16,7 +16,9 @@
 namespace runtime {
 
 // The path of a request: each hop is named after the actor and the function of it (or of the class
-// it is made of) that recorded it; net.* hops are recorded by net/.
+// it is made of) that was reached. Those of net/ are reached on a connection: the first two before
+// the request has an id, net.read_request when its body and net.parse when its GenerateRequest was
+// complete; net.push when its newest output came.
 inline constexpr std::array<const char*, 12> kRequestHops = {
     "net.read_request",   "net.parse",        "gateway.submit",    "session.begin",
     "text_worker.encode", "session.submit",   "scheduler.enqueue", "scheduler.plan",

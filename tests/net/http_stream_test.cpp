@@ -350,7 +350,9 @@ TEST_CASE("log-probabilities of a long prompt come whole, from the helper thread
 
 TEST_CASE("a traced request passes the hops of net/ in order", "[net]") {
   Running running;
-  runtime::Trace::global().enable(64);
+  std::atomic<uint64_t> ticks{0}, parsing{0};
+  runtime::Trace::global().enable(64, [&] { return ++ticks; });
+  running.service.before_tokenizer = [&] { parsing = ++ticks; };
   WireClient client(running.port());
   client.send(completion(true));
   const auto request = running.service.next();
@@ -358,5 +360,8 @@ TEST_CASE("a traced request passes the hops of net/ in order", "[net]") {
   CHECK(streamed_text(client.read_reply().body) == "ab");
   CHECK(runtime::Trace::global().hops(request.id) ==
         std::vector<std::string>{"net.read_request", "net.parse", "net.push"});
+  const auto records = runtime::Trace::global().records(request.id);
+  CHECK(records[0].time_ns < parsing);  // the body was complete,
+  CHECK(records[1].time_ns > parsing);  // and then the request
   runtime::Trace::global().disable();
 }
