@@ -73,10 +73,11 @@ kernels::Result<RequestId> FrontDesk::admit(const std::string& rid, uint64_t cho
     case Phase::kReady:
       break;
   }
-  if (choices > credits_) {
+  if (const uint64_t most = std::min<uint64_t>(credits_, kChoicesMax); choices > most) {
+    const char* const limit = most == credits_ ? "max_running_requests + max_queue" : "one request's limit";
     return kernels::invalid("n: the request has " + std::to_string(choices) +
                                 " choices (prompts times n), this server holds at most " +
-                                std::to_string(credits_) + " (max_running_requests + max_queue)",
+                                std::to_string(most) + " (" + limit + ")",
                             "n");
   }
   if (choices > credits_ - taken_) {

@@ -8,8 +8,6 @@
 
 namespace actors {
 
-inline constexpr uint32_t kChoicesMax = 1024;  // sequences of one request: prompts * n
-
 inline memory::SequenceId sequence_of(runtime::RequestId request, uint32_t choice) {
   return {request.value << 16 | choice};
 }

@@ -20,6 +20,8 @@
 
 namespace actors {
 
+inline constexpr uint32_t kChoicesMax = 1024;  // of one request: prompts * n
+
 // ---- what a request's sink receives, in this order: Accepted or Failed; then Delta*; then one
 // ChoiceDone per choice; then Done ----
 struct Accepted {  // the prompt is encoded and fits
@@ -97,7 +99,7 @@ class Service {
   virtual bool ready() const = 0;  // phase() is kReady
   virtual ServiceInfo info() const = 0;
   // Takes a credit per choice, or fails at once: kFull (429), kUnavailable (503), or kInvalid for
-  // more choices than there are credits. The sink gets everything else.
+  // more choices than there are credits, or than kChoicesMax. The sink gets everything else.
   virtual kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request,
                                                      Sink sink) = 0;
   virtual void abort(runtime::RequestId request) = 0;         // idempotent

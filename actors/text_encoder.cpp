@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "actors/sequence_ids.hpp"
 
 namespace actors {
 
@@ -19,12 +18,6 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
                                            const runtime::KeepGoing& wanted) const {
   if (request.prompts.empty()) return invalid("prompt: at least one is needed", "prompt");
   if (request.n == 0) return invalid("n: must be at least 1", "n");
-  if (request.n > kChoicesMax || request.prompts.size() > kChoicesMax / request.n) {
-    return invalid("n: " + std::to_string(request.prompts.size()) +
-                       " prompts with n = " + std::to_string(request.n) +
-                       " are too many choices; one request may have " + std::to_string(kChoicesMax),
-                   "n");
-  }
   const char* const field = runtime::field_of(request.prompts.front());
   if (request.parse_chat && tokenizer_ == nullptr) {
     return invalid("messages: this model has no tokenizer; send token ids to /v1/completions",
@@ -35,7 +28,10 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
   for (const runtime::Prompt& prompt : request.prompts) {
     auto ids = runtime::encode_prompt(tokenizer_.get(), prompt, limits_.context_length, wanted);
     if (!ids) return ids.error();
-    if (const auto fine = check_ids(*ids, field); !fine) return fine.error();
+    std::string list = field;
+    if (request.prompts.size() > 1) list += "[" + std::to_string(encoded.prompts.size()) + "]";
+    if (ids->empty()) return invalid(list + ": must hold at least one token", list);
+    if (const auto fine = check_ids(*ids, list); !fine) return fine.error();
     const auto limit = output_limit(*ids, request);
     if (!limit) return limit.error();
     encoded.prompts.push_back(std::move(*ids));
@@ -50,33 +46,32 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
   return encoded;
 }
 
-Result<void> TextEncoder::check_ids(const Ids& ids, const char* field) const {
-  if (ids.empty()) return invalid(std::string(field) + ": must hold at least one token", field);
+bool TextEncoder::known(TokenId id) const {
+  return id >= 0 && static_cast<uint32_t>(id) < limits_.vocab_size;
+}
+
+std::string TextEncoder::range() const {
+  return "between 0 and " + std::to_string(int64_t{limits_.vocab_size} - 1);
+}
+
+Result<void> TextEncoder::check_ids(const Ids& ids, const std::string& list) const {
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] >= 0 && static_cast<uint32_t>(ids[i]) < limits_.vocab_size) continue;
-    return invalid(std::string(field) + ": token " + std::to_string(i) + " is " +
-                       std::to_string(ids[i]) + ", ids must be in [0, " +
-                       std::to_string(limits_.vocab_size) + ")",
-                   field);
+    if (known(ids[i])) continue;
+    const std::string name = list + "[" + std::to_string(i) + "]";
+    return invalid(
+        name + " must be a token id " + range() + ", got " + std::to_string(ids[i]), name);
   }
   return {};
 }
 
 Result<void> TextEncoder::check_sampling(const runtime::SamplingParams& sampling) const {
-  const auto known = [&](TokenId id) {
-    return id >= 0 && static_cast<uint32_t>(id) < limits_.vocab_size;
-  };
-  const std::string range = "ids must be in [0, " + std::to_string(limits_.vocab_size) + ")";
   for (const auto& [id, bias] : sampling.logit_bias) {
-    if (!known(id))
-      return invalid("logit_bias: " + std::to_string(id) + " is no token, " + range, "logit_bias");
-  }
-  for (const TokenId id : sampling.stop_ids) {
     if (known(id)) continue;
-    return invalid("stop_token_ids: " + std::to_string(id) + " is no token, " + range,
-                   "stop_token_ids");
+    return invalid("logit_bias must have token ids " + range() + " as its keys, got " +
+                       std::to_string(id),
+                   "logit_bias");
   }
-  return {};
+  return check_ids(sampling.stop_ids, "stop_token_ids");
 }
 
 Result<uint32_t> TextEncoder::output_limit(const Ids& ids,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/base/result.hpp"
@@ -39,7 +40,9 @@ class TextEncoder {
 
  private:
   using Ids = std::vector<runtime::TokenId>;
-  kernels::Result<void> check_ids(const Ids& ids, const char* field) const;
+  bool known(runtime::TokenId id) const;
+  std::string range() const;  // of the ids, for messages
+  kernels::Result<void> check_ids(const Ids& ids, const std::string& list) const;
   kernels::Result<void> check_sampling(const runtime::SamplingParams& sampling) const;
   kernels::Result<uint32_t> output_limit(const Ids& ids,
                                          const runtime::GenerateRequest& request) const;

@@ -51,20 +51,18 @@ void read_stop(Fields& fields, const actors::ServiceInfo& info,
     fields.fail("stop", "needs a tokenizer, and this model has none; use stop_token_ids");
 }
 
-void read_stop_ids(Fields& fields, const actors::ServiceInfo& info,
-                   runtime::SamplingParams& sampling) {
+void read_stop_ids(Fields& fields, runtime::SamplingParams& sampling) {
   const json::array* ids = fields.array("stop_token_ids");
   if (ids == nullptr) return;
   if (ids->size() > kStopIdsMax)
     return fields.fail("stop_token_ids",
                        "must hold at most 64 ids, got " + std::to_string(ids->size()));
   for (size_t i = 0; i < ids->size(); ++i)
-    if (const auto id = read_token_id(fields, "stop_token_ids", i, (*ids)[i], info.vocab_size))
+    if (const auto id = read_token_id(fields, "stop_token_ids", i, (*ids)[i]))
       sampling.stop_ids.push_back(*id);
 }
 
-void read_logit_bias(Fields& fields, const actors::ServiceInfo& info,
-                     runtime::SamplingParams& sampling) {
+void read_logit_bias(Fields& fields, runtime::SamplingParams& sampling) {
   const json::object* bias = fields.object("logit_bias");
   if (bias == nullptr) return;
   if (bias->size() > kBiasEntriesMax)
@@ -73,14 +71,12 @@ void read_logit_bias(Fields& fields, const actors::ServiceInfo& info,
   std::map<runtime::TokenId, float> entries;
   for (const json::key_value_pair& entry : *bias) {
     const std::string_view key(entry.key().data(), entry.key().size());
-    uint32_t id = 0;
+    runtime::TokenId id = 0;
     const auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (code != std::errc() || end != key.data() + key.size() || id >= info.vocab_size) {
+    if (code != std::errc() || end != key.data() + key.size() || id < 0) {
       std::string shown;
       append_quoted(shown, code_point_prefix(key, 20));
-      return fields.fail("logit_bias", "must have token ids between 0 and " +
-                                           std::to_string(int64_t{info.vocab_size} - 1) +
-                                           " as its keys, got " + shown);
+      return fields.fail("logit_bias", "must have token ids as its keys, got " + shown);
     }
     json::error_code ignored;
     const double value =
@@ -89,7 +85,7 @@ void read_logit_bias(Fields& fields, const actors::ServiceInfo& info,
       return fields.fail("logit_bias", "must map ids to numbers between -100 and 100, got " +
                                            describe(entry.value()) + " for id " +
                                            std::to_string(id));
-    entries[static_cast<runtime::TokenId>(id)] = static_cast<float>(value);
+    entries[id] = static_cast<float>(value);
   }
   sampling.logit_bias.assign(entries.begin(), entries.end());
 }
@@ -106,8 +102,7 @@ uint64_t read_seed(Fields& fields) {
   return 0;
 }
 
-void read_sampling(Fields& fields, const actors::ServiceInfo& info,
-                   runtime::SamplingParams& sampling) {
+void read_sampling(Fields& fields, runtime::SamplingParams& sampling) {
   const auto number = [&](std::string_view name, NumberRange range, float& target) {
     if (const auto value = fields.number(name, range)) target = static_cast<float>(*value);
   };
@@ -123,10 +118,10 @@ void read_sampling(Fields& fields, const actors::ServiceInfo& info,
   const auto top_k = fields.integer("top_k", {-1, std::numeric_limits<int32_t>::max()});
   sampling.top_k =
       static_cast<int32_t>(std::max<int64_t>(top_k.value_or(0), 0));  // -1 and 0 both mean off
-  read_logit_bias(fields, info, sampling);
+  read_logit_bias(fields, sampling);
   sampling.seed = read_seed(fields);
   sampling.ignore_eos = fields.boolean("ignore_eos").value_or(false);
-  read_stop_ids(fields, info, sampling);
+  read_stop_ids(fields, sampling);
 }
 
 void read_token_counts(Fields& fields, TokenLimits limits, runtime::GenerateRequest& generate) {
@@ -191,7 +186,7 @@ CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
   read_stream(fields, error, common);
   generate.n = static_cast<uint32_t>(fields.integer("n", {1, kChoicesPerPromptMax}).value_or(1));
   read_token_counts(fields, limits, generate);
-  read_sampling(fields, info, generate.sampling);
+  read_sampling(fields, generate.sampling);
   read_stop(fields, info, generate);
   generate.include_stop_text = fields.boolean("include_stop_str_in_output").value_or(false);
   generate.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
@@ -208,11 +203,11 @@ CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
 }
 
 std::optional<runtime::TokenId> read_token_id(Fields& fields, std::string_view name, size_t index,
-                                              const json::value& value, uint32_t vocab_size) {
+                                              const json::value& value) {
   const auto id = exact_integer(value);
-  if (id && *id >= 0 && *id < int64_t{vocab_size}) return static_cast<runtime::TokenId>(*id);
-  fields.expected(element(name, index),
-                  "a token id between 0 and " + std::to_string(int64_t{vocab_size} - 1), value);
+  if (id && *id >= 0 && *id <= std::numeric_limits<runtime::TokenId>::max())
+    return static_cast<runtime::TokenId>(*id);
+  fields.expected(element(name, index), "a token id", value);
   return std::nullopt;
 }
 

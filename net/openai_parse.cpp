@@ -1,5 +1,4 @@
 // /v1/chat/completions and /v1/completions: from a body to a request and its answer.
-#include "actors/sequence_ids.hpp"
 #include "net/openai_request.hpp"
 
 namespace net {
@@ -12,11 +11,11 @@ using MaybeError = std::optional<kernels::Error>;
 constexpr uint32_t kCompletionTokens = 16;  // what OpenAI's API generates unless asked otherwise
 
 std::vector<runtime::TokenId> read_ids(Fields& fields, const std::string& name,
-                                       const json::array& list, uint32_t vocab_size) {
+                                       const json::array& list) {
   std::vector<runtime::TokenId> ids;
   ids.reserve(list.size());
   for (size_t i = 0; i < list.size() && fields.ok(); ++i)
-    if (const auto id = read_token_id(fields, name, i, list[i], vocab_size)) ids.push_back(*id);
+    if (const auto id = read_token_id(fields, name, i, list[i])) ids.push_back(*id);
   return ids;
 }
 
@@ -31,7 +30,7 @@ void read_one_prompt(Fields& fields, const std::string& name, const json::value&
   }
   const json::array& list = value.get_array();
   if (list.empty()) return fields.fail(name, "must not be an empty array");
-  prompts.emplace_back(read_ids(fields, name, list, info.vocab_size));
+  prompts.emplace_back(read_ids(fields, name, list));
 }
 
 // prompt: a string, a list of strings, a list of ids, or a list of lists of ids.

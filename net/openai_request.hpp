@@ -30,9 +30,9 @@ CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
                          const actors::ServiceInfo& info, TokenLimits limits,
                          runtime::GenerateRequest& generate);
 
-// An id of this model's vocabulary, from an element of the array `name`.
+// From an element of the array `name`. Whether the model knows the id is not asked here.
 std::optional<runtime::TokenId> read_token_id(Fields& fields, std::string_view name, size_t index,
-                                              const boost::json::value& value, uint32_t vocab_size);
+                                              const boost::json::value& value);
 
 // messages, tools, tool_choice, response_format, reasoning_effort, chat_template_kwargs
 runtime::ChatPrompt read_chat_prompt(Fields& fields, std::optional<kernels::Error>& error,

@@ -61,9 +61,14 @@ kernels::Result<std::string> answer_detokenize(std::string_view body,
   if (tokenizer == nullptr) return no_tokenizer();
   runtime::Detokenizer detokenizer(tokenizer, skip_special);
   std::string text;
-  for (size_t i = 0; i < tokens->size() && !error; ++i)
-    if (const auto id = read_token_id(fields, "tokens", i, (*tokens)[i], info.vocab_size))
-      text += detokenizer.push(*id);
+  for (size_t i = 0; i < tokens->size() && !error; ++i) {
+    const auto id = read_token_id(fields, "tokens", i, (*tokens)[i]);
+    if (id && static_cast<uint32_t>(*id) >= info.vocab_size)
+      fields.expected(element("tokens", i),
+                      "a token id between 0 and " + std::to_string(int64_t{info.vocab_size} - 1),
+                      (*tokens)[i]);
+    if (fields.ok()) text += detokenizer.push(*id);
+  }
   if (error) return *error;
   text += detokenizer.finish();
   std::string quoted;

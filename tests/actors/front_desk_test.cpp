@@ -58,6 +58,17 @@ TEST_CASE("A request takes a credit per choice, and one that could never fit is 
   CHECK(desk.admit("b", 3).has_value());
 }
 
+TEST_CASE("No request has more choices than one may have, however many credits there are",
+          "[actors]") {
+  FrontDesk desk(1'000'000);
+  desk.open({}, nullptr);
+  CHECK(desk.admit("a", actors::kChoicesMax).has_value());
+  const auto huge = desk.admit("b", actors::kChoicesMax + 1);
+  REQUIRE_FALSE(huge.has_value());
+  CHECK(huge.error().code == ErrorCode::kInvalid);
+  CHECK_THAT(huge.error().message, Catch::Contains("at most 1024 (one request's limit)"));
+}
+
 TEST_CASE("The desk agrees with a set of open requests for any history", "[actors][property]") {
   const auto seed = GENERATE(range(0u, 20u));
   CAPTURE(seed);

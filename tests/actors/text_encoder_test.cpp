@@ -52,8 +52,13 @@ TEST_CASE("What the model cannot take is refused by field", "[actors]") {
   const TextEncoder encoder(actors::lab_tokenizer(), kLimits);
   CHECK(message_of(encoder, with_ids({})) == "prompt: must hold at least one token");
   CHECK(message_of(encoder, with_ids({1, 512})) ==
-        "prompt: token 1 is 512, ids must be in [0, 512)");
-  CHECK(message_of(encoder, with_ids({-1})) == "prompt: token 0 is -1, ids must be in [0, 512)");
+        "prompt[1] must be a token id between 0 and 511, got 512");
+  CHECK(message_of(encoder, with_ids({-1})) ==
+        "prompt[0] must be a token id between 0 and 511, got -1");
+  auto lists = with_ids({1});
+  lists.prompts.push_back(std::vector<runtime::TokenId>{2, 3, 600});
+  CHECK(message_of(encoder, lists) ==
+        "prompt[1][2] must be a token id between 0 and 511, got 600");
   CHECK(message_of(encoder, ask("hello", 16)) ==
         "max_tokens: this server's context is 20 tokens, the prompt has 5 and max_tokens is 16; "
         "ask for at most 15");
@@ -63,10 +68,12 @@ TEST_CASE("What the model cannot take is refused by field", "[actors]") {
   CHECK(message_of(encoder, ask("hello, hello, hello!", 0)) == "accepted");
   auto biased = ask("hello");
   biased.sampling.logit_bias = {{512, 1.0f}};
-  CHECK(message_of(encoder, biased) == "logit_bias: 512 is no token, ids must be in [0, 512)");
-  auto many = ask("hello");
-  many.n = 5000;
-  CHECK(message_of(encoder, many).find("too many choices") != std::string::npos);
+  CHECK(message_of(encoder, biased) ==
+        "logit_bias must have token ids between 0 and 511 as its keys, got 512");
+  auto stopped = ask("hello");
+  stopped.sampling.stop_ids = {511, 512};
+  CHECK(message_of(encoder, stopped) ==
+        "stop_token_ids[1] must be a token id between 0 and 511, got 512");
   auto none = ask("hello");
   none.prompts.clear();
   CHECK(message_of(encoder, none) == "prompt: at least one is needed");
