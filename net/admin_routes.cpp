@@ -125,18 +125,13 @@ Response model_info(ServerContext& context, const RequestView&) {
 }
 
 Response abort_request(ServerContext& context, const RequestView& request) {
-  const HttpLimits& limits = context.config.limits;
-  const auto object = parse_json_object(request.body);
-  if (!object) return error_response(object.error(), limits);
-  std::optional<kernels::Error> error;
-  Fields fields(*object, "", error);
+  JsonBody body(request.body);
+  Fields fields = body.fields();
   const auto rid = fields.string("rid");
   const bool all = fields.boolean("abort_all").value_or(false);
-  if (error) return error_response(*error, limits);
-  if (!all && (!rid || rid->empty())) {
-    return error_response(
-        kernels::invalid("rid must name a request, or abort_all must be true", "rid"), limits);
-  }
+  if (!all && (!rid || rid->empty()))
+    fields.fail("rid", "must name a request, or abort_all must be true");
+  if (body.error()) return error_response(*body.error(), context.config.limits);
   const uint32_t aborted = context.service.abort_by_rid(all ? std::string() : *rid);
   return ok(json::serialize(json::object{{"success", true}, {"aborted", aborted}}));
 }

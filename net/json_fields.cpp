@@ -30,9 +30,7 @@ std::string range_text(NumberRange range) {
   return "between " + shown_number(range.low) + " and " + shown_number(range.high);
 }
 
-}  // namespace
-
-kernels::Result<json::object> parse_json_object(std::string_view body) {
+kernels::Result<json::object> parse_object(std::string_view body) {
   if (body.empty()) return kernels::invalid("the body is empty; a JSON object is expected");
   if (const auto offset = find_invalid_utf8(body); offset != std::string_view::npos)
     return kernels::invalid("the body is not valid UTF-8 at byte " + std::to_string(offset));
@@ -52,6 +50,8 @@ kernels::Result<json::object> parse_json_object(std::string_view body) {
     return kernels::invalid("the body must be a JSON object, got " + describe(value));
   return std::move(value.get_object());
 }
+
+}  // namespace
 
 std::string describe(const json::value& value) {
   switch (value.kind()) {
@@ -96,6 +96,10 @@ std::optional<int64_t> exact_integer(const json::value& value) {
 
 Fields::Fields(const json::object& object, std::string path, std::optional<kernels::Error>& error)
     : object_(object), path_(std::move(path)), error_(error) {}
+
+Fields Fields::inside(std::string_view name, const json::object& object) const {
+  return Fields(object, path(name), error_);
+}
 
 const json::value* Fields::find(std::string_view name) const {
   const json::value* value = object_.if_contains(json::string_view(name.data(), name.size()));
@@ -174,12 +178,23 @@ std::string Fields::path(std::string_view name) const {
 }
 
 void Fields::fail(std::string_view name, std::string_view complaint) {
-  if (error_) return;
-  error_ = kernels::invalid(path(name) + " " + std::string(complaint), path(name));
+  if (ok()) fail(kernels::invalid(path(name) + " " + std::string(complaint), path(name)));
+}
+
+void Fields::fail(kernels::Error error) {
+  if (ok()) error_ = std::move(error);
 }
 
 void Fields::expected(std::string_view name, std::string_view what, const json::value& got) {
-  fail(name, "must be " + std::string(what) + ", got " + describe(got));
+  if (ok()) fail(name, "must be " + std::string(what) + ", got " + describe(got));
+}
+
+JsonBody::JsonBody(std::string_view text) {
+  auto object = parse_object(text);
+  if (object)
+    object_ = std::move(*object);
+  else
+    error_ = object.error();
 }
 
 }  // namespace net

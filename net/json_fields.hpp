@@ -18,9 +18,6 @@ namespace net {
 inline constexpr size_t kJsonDepthMax =
     64;  // deeper is a mistake or an attack; a tool's schema needs about 2 per level
 
-// The top-level object of a body. A repeated key: the last one wins.
-kernels::Result<boost::json::object> parse_json_object(std::string_view body);
-
 // How an error message shows a value: scalars as written (long strings cut), "an array", "an
 // object".
 std::string describe(const boost::json::value& value);
@@ -40,13 +37,15 @@ struct IntegerRange {
 // not fit.
 std::optional<int64_t> exact_integer(const boost::json::value& value);
 
-// A view of one object. null counts as absent; unknown fields are nobody's business.
+// A view of one object of a JsonBody. null counts as absent; unknown fields are nobody's business.
 // Invariant: the first failure is the one kept; a field that fails reads as absent.
 class Fields {
  public:
   // `path` names the object in messages ("" at the top, "messages[2]" inside); `error` is shared by
-  // all views of a request.
+  // all views of a body.
   Fields(const boost::json::object& object, std::string path, std::optional<kernels::Error>& error);
+  // A view of `object`, which is this one's field `name`.
+  Fields inside(std::string_view name, const boost::json::object& object) const;
 
   const boost::json::value* find(std::string_view name) const;  // nullptr: absent or null
   std::optional<bool> boolean(std::string_view name);
@@ -62,6 +61,7 @@ class Fields {
   std::string path(std::string_view name) const;
   // `<path> <complaint>`, with the path as the error's param.
   void fail(std::string_view name, std::string_view complaint);
+  void fail(kernels::Error error);
   // `<path> must be <expected>, got <value>`
   void expected(std::string_view name, std::string_view what, const boost::json::value& got);
   bool ok() const { return !error_.has_value(); }
@@ -70,6 +70,22 @@ class Fields {
   const boost::json::object& object_;
   std::string path_;
   std::optional<kernels::Error>& error_;
+};
+
+// The body of a request: its object, and the first error that was found in it. Of a body that is no
+// JSON object that is the error, and no field is there. A repeated key: the last one wins.
+class JsonBody {
+ public:
+  explicit JsonBody(std::string_view text);
+  JsonBody(const JsonBody&) = delete;
+  JsonBody& operator=(const JsonBody&) = delete;
+
+  Fields fields() { return Fields(object_, "", error_); }  // valid while the body lives
+  const std::optional<kernels::Error>& error() const { return error_; }
+
+ private:
+  boost::json::object object_;
+  std::optional<kernels::Error> error_;
 };
 
 }  // namespace net

@@ -150,40 +150,36 @@ std::string read_rid(Fields& fields) {
   return {};
 }
 
-std::string read_model(Fields& fields, const actors::ServiceInfo& info,
-                       std::optional<kernels::Error>& not_found) {
+std::string read_model(Fields& fields, const actors::ServiceInfo& info) {
   const std::string model = fields.string("model").value_or(info.model_name);
   const size_t colon = model.find(':');
   if (colon != std::string::npos && model != info.model_name) {
     std::string shown;
     append_quoted(shown, model.substr(colon + 1));
-    not_found = kernels::Error{kernels::ErrorCode::kNotFound,
-                               "model names the adapter " + shown +
-                                   " (after the colon), and no adapter of that name is loaded",
-                               "model"};
+    fields.fail({kernels::ErrorCode::kNotFound,
+                 "model names the adapter " + shown +
+                     " (after the colon), and no adapter of that name is loaded",
+                 "model"});
   }
   return model;
 }
 
-void read_stream(Fields& fields, std::optional<kernels::Error>& error, CommonFields& common) {
+void read_stream(Fields& fields, CommonFields& common) {
   common.stream = fields.boolean("stream").value_or(false);
   const json::object* options = fields.object("stream_options");
   if (options == nullptr) return;
   if (!common.stream) return fields.fail("stream_options", "is only allowed when stream is true");
-  Fields inner(*options, "stream_options", error);
+  Fields inner = fields.inside("stream_options", *options);
   common.include_usage = inner.boolean("include_usage").value_or(false);
 }
 
 }  // namespace
 
-CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
-                         const actors::ServiceInfo& info, TokenLimits limits,
+CommonFields read_common(Fields& fields, const actors::ServiceInfo& info, TokenLimits limits,
                          runtime::GenerateRequest& generate) {
   CommonFields common;
-  std::optional<kernels::Error> not_found;
-  common.model = read_model(fields, info, not_found);
-  if (!error && not_found) error = not_found;
-  read_stream(fields, error, common);
+  common.model = read_model(fields, info);
+  read_stream(fields, common);
   generate.n = static_cast<uint32_t>(fields.integer("n", {1, kChoicesPerPromptMax}).value_or(1));
   read_token_counts(fields, limits, generate);
   read_sampling(fields, generate.sampling);

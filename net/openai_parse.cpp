@@ -6,8 +6,6 @@ namespace json = boost::json;
 
 namespace {
 
-using MaybeError = std::optional<kernels::Error>;
-
 constexpr uint32_t kCompletionTokens = 16;  // what OpenAI's API generates unless asked otherwise
 
 std::vector<runtime::TokenId> read_ids(Fields& fields, const std::string& name,
@@ -84,33 +82,37 @@ void check_completion_extras(Fields& fields, uint32_t n, size_t prompts) {
                               std::to_string(actors::kChoicesMax) + " are served");
 }
 
+// The request's id, unless the client chose one: `prefix` and random digits. Its answer's head.
+AnswerHead finish_request(const CommonFields& common, const actors::ServiceInfo& info,
+                          const char* prefix, ParsedRequest& parsed) {
+  std::string& rid = parsed.generate.rid;
+  if (rid.empty()) rid = prefix + random_hex(4);
+  parsed.stream = common.stream;
+  return make_head(common, info, rid);
+}
+
 }  // namespace
 
 kernels::Result<ParsedRequest> parse_chat_request(std::string_view body,
                                                   const actors::Service& service) {
-  const auto object = parse_json_object(body);
-  if (!object) return object.error();
+  JsonBody json(body);
+  Fields fields = json.fields();
   const actors::ServiceInfo info = service.info();
-  MaybeError error;
-  Fields fields(*object, "", error);
   ParsedRequest parsed;
   runtime::GenerateRequest& generate = parsed.generate;
-  const CommonFields common = read_common(fields, error, info, {1, 0}, generate);
+  const CommonFields common = read_common(fields, info, {1, 0}, generate);
   generate.sampling.top_logprobs = read_chat_logprobs(fields);
-  generate.prompts.emplace_back(read_chat_prompt(fields, error, info));
+  generate.prompts.emplace_back(read_chat_prompt(fields, info));
   generate.parse_chat = true;
   if (!info.has_tokenizer)
     fields.fail("messages",
                 "need a tokenizer, and this model has none; /v1/completions takes token ids");
-  if (error) return *error;
-  const std::string key = random_hex(4);
-  if (generate.rid.empty()) generate.rid = "chatcmpl-" + key;
-  parsed.stream = common.stream;
+  if (json.error()) return *json.error();
   ChatAnswerOptions options;
-  options.head = make_head(common, info, generate.rid);
+  options.head = finish_request(common, info, "chatcmpl-", parsed);
   options.choices = generate.n;
   options.logprobs = generate.sampling.top_logprobs >= 0;
-  options.call_key = key;
+  options.call_key = random_hex(4);
   options.tokenizer = service.tokenizer();
   parsed.answer = make_chat_answer(std::move(options));
   return parsed;
@@ -118,14 +120,12 @@ kernels::Result<ParsedRequest> parse_chat_request(std::string_view body,
 
 kernels::Result<ParsedRequest> parse_completion_request(std::string_view body,
                                                         const actors::Service& service) {
-  const auto object = parse_json_object(body);
-  if (!object) return object.error();
+  JsonBody json(body);
+  Fields fields = json.fields();
   const actors::ServiceInfo info = service.info();
-  MaybeError error;
-  Fields fields(*object, "", error);
   ParsedRequest parsed;
   runtime::GenerateRequest& generate = parsed.generate;
-  const CommonFields common = read_common(fields, error, info, {0, kCompletionTokens}, generate);
+  const CommonFields common = read_common(fields, info, {0, kCompletionTokens}, generate);
   generate.sampling.top_logprobs =
       static_cast<int32_t>(fields.integer("logprobs", {0, 20}).value_or(-1));
   generate.prompts = read_prompts(fields, info);
@@ -135,11 +135,9 @@ kernels::Result<ParsedRequest> parse_completion_request(std::string_view body,
   options.logprobs = generate.sampling.top_logprobs >= 0;
   options.return_token_ids = fields.boolean("return_token_ids").value_or(false);
   options.tokens_as_ids = fields.boolean("return_tokens_as_token_ids").value_or(false);
-  if (error) return *error;
+  if (json.error()) return *json.error();
   generate.prompt_logprobs = options.echo && options.logprobs;
-  if (generate.rid.empty()) generate.rid = "cmpl-" + random_hex(4);
-  parsed.stream = common.stream;
-  options.head = make_head(common, info, generate.rid);
+  options.head = finish_request(common, info, "cmpl-", parsed);
   options.prompts = static_cast<uint32_t>(generate.prompts.size());
   options.n = generate.n;
   options.skip_special_tokens = generate.skip_special_tokens;

@@ -26,8 +26,7 @@ struct TokenLimits {
 };
 
 // Reads everything but the prompt and the log-probabilities into `generate`.
-CommonFields read_common(Fields& fields, std::optional<kernels::Error>& error,
-                         const actors::ServiceInfo& info, TokenLimits limits,
+CommonFields read_common(Fields& fields, const actors::ServiceInfo& info, TokenLimits limits,
                          runtime::GenerateRequest& generate);
 
 // From an element of the array `name`. Whether the model knows the id is not asked here.
@@ -35,15 +34,12 @@ std::optional<runtime::TokenId> read_token_id(Fields& fields, std::string_view n
                                               const boost::json::value& value);
 
 // messages, tools, tool_choice, response_format, reasoning_effort, chat_template_kwargs
-runtime::ChatPrompt read_chat_prompt(Fields& fields, std::optional<kernels::Error>& error,
-                                     const actors::ServiceInfo& info);
+runtime::ChatPrompt read_chat_prompt(Fields& fields, const actors::ServiceInfo& info);
 
 // tools, checked; what is not a function is left out. null when none is left.
-boost::json::value read_tools(Fields& fields, std::optional<kernels::Error>& error);
-void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error,
-                      runtime::ChatPrompt& prompt);
-std::vector<runtime::ChatMessage> read_messages(Fields& fields,
-                                                std::optional<kernels::Error>& error);
+boost::json::value read_tools(Fields& fields);
+void read_tool_choice(Fields& fields, runtime::ChatPrompt& prompt);
+std::vector<runtime::ChatMessage> read_messages(Fields& fields);
 
 std::string random_hex(int words);  // 8 digits per word
 AnswerHead make_head(const CommonFields& common, const actors::ServiceInfo& info, std::string id);

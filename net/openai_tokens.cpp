@@ -4,8 +4,6 @@
 #include "runtime/prompt_encoding.hpp"
 
 namespace net {
-namespace json = boost::json;
-
 namespace {
 
 kernels::Error no_tokenizer() { return kernels::invalid("this model has no tokenizer"); }
@@ -14,22 +12,20 @@ kernels::Error no_tokenizer() { return kernels::invalid("this model has no token
 
 kernels::Result<std::string> answer_tokenize(std::string_view body, const actors::Service& service,
                                              const runtime::KeepGoing& keep_going) {
-  const auto object = parse_json_object(body);
-  if (!object) return object.error();
+  JsonBody json(body);
+  Fields fields = json.fields();
   const actors::ServiceInfo info = service.info();
   const auto tokenizer = service.tokenizer();
-  std::optional<kernels::Error> error;
-  Fields fields(*object, "", error);
   const bool chat = fields.find("messages") != nullptr;
   if (chat == (fields.find("prompt") != nullptr))
-    return kernels::invalid("give either prompt or messages", "prompt");
-  if (tokenizer == nullptr) return no_tokenizer();
+    fields.fail(kernels::invalid("give either prompt or messages", "prompt"));
+  if (tokenizer == nullptr) fields.fail(no_tokenizer());
   runtime::Prompt prompt;
   if (chat)
-    prompt = read_chat_prompt(fields, error, info);
+    prompt = read_chat_prompt(fields, info);
   else
     prompt = fields.string("prompt").value_or("");
-  if (error) return *error;
+  if (json.error()) return *json.error();
   const auto ids =
       runtime::encode_prompt(tokenizer.get(), prompt, info.context_length, keep_going);
   if (!ids) return ids.error();
@@ -48,20 +44,18 @@ kernels::Result<std::string> answer_tokenize(std::string_view body, const actors
 
 kernels::Result<std::string> answer_detokenize(std::string_view body,
                                                const actors::Service& service) {
-  const auto object = parse_json_object(body);
-  if (!object) return object.error();
+  JsonBody json(body);
+  Fields fields = json.fields();
   const actors::ServiceInfo info = service.info();
   const auto tokenizer = service.tokenizer();
-  std::optional<kernels::Error> error;
-  Fields fields(*object, "", error);
-  const json::array* tokens = fields.array("tokens");
+  const boost::json::array* tokens = fields.array("tokens");
   if (tokens == nullptr) fields.fail("tokens", "is required");
   const bool skip_special = fields.boolean("skip_special_tokens").value_or(false);
-  if (error) return *error;
-  if (tokenizer == nullptr) return no_tokenizer();
+  if (tokenizer == nullptr) fields.fail(no_tokenizer());
+  if (json.error()) return *json.error();
   runtime::Detokenizer detokenizer(tokenizer, skip_special);
   std::string text;
-  for (size_t i = 0; i < tokens->size() && !error; ++i) {
+  for (size_t i = 0; i < tokens->size() && fields.ok(); ++i) {
     const auto id = read_token_id(fields, "tokens", i, (*tokens)[i]);
     if (id && static_cast<uint32_t>(*id) >= info.vocab_size)
       fields.expected(element("tokens", i),
@@ -69,7 +63,7 @@ kernels::Result<std::string> answer_detokenize(std::string_view body,
                       (*tokens)[i]);
     if (fields.ok()) text += detokenizer.push(*id);
   }
-  if (error) return *error;
+  if (json.error()) return *json.error();
   text += detokenizer.finish();
   std::string quoted;
   append_quoted(quoted, text);

@@ -16,13 +16,12 @@ std::string_view name_of(const json::value& tool) {
 
 // True if the tool is a function (then it is complete); others, like web_search, are for other
 // servers.
-bool is_function_tool(const json::value& tool, Fields& owner, const std::string& name,
-                      std::optional<kernels::Error>& error) {
+bool is_function_tool(const json::value& tool, Fields& owner, const std::string& name) {
   if (!tool.is_object()) {
     owner.expected(name, "an object", tool);
     return false;
   }
-  Fields fields(tool.get_object(), owner.path(name), error);
+  Fields fields = owner.inside(name, tool.get_object());
   if (fields.find("type") == nullptr) fields.fail("type", "is required");
   if (fields.string("type").value_or("") != "function") return false;
   const json::object* function = fields.object("function");
@@ -30,7 +29,7 @@ bool is_function_tool(const json::value& tool, Fields& owner, const std::string&
     fields.fail("function", "is required");
     return false;
   }
-  Fields inner(*function, fields.path("function"), error);
+  Fields inner = fields.inside("function", *function);
   if (inner.find("name") == nullptr) inner.fail("name", "is required");
   const std::string function_name = inner.string("name").value_or("");
   if (function_name.empty() || function_name.size() > kToolNameBytesMax)
@@ -38,7 +37,7 @@ bool is_function_tool(const json::value& tool, Fields& owner, const std::string&
   inner.string("description");
   inner.object("parameters");
   inner.boolean("strict");
-  return !error;
+  return inner.ok();
 }
 
 // Leaves only the tools of this name; null when there is none.
@@ -55,14 +54,13 @@ bool keep_only(json::value& tools, std::string_view name) {
   return found;
 }
 
-void choose_named(const json::object& choice, Fields& fields, std::optional<kernels::Error>& error,
-                  runtime::ChatPrompt& prompt) {
-  Fields outer(choice, "tool_choice", error);
+void choose_named(const json::object& choice, const Fields& fields, runtime::ChatPrompt& prompt) {
+  Fields outer = fields.inside("tool_choice", choice);
   if (outer.find("type") == nullptr) outer.fail("type", "is required");
   outer.word("type", {"function"});
   const json::object* function = outer.object("function");
   if (function == nullptr) return outer.fail("function", "is required");
-  Fields inner(*function, "tool_choice.function", error);
+  Fields inner = outer.inside("function", *function);
   if (inner.find("name") == nullptr) inner.fail("name", "is required");
   const std::string name = inner.string("name").value_or("");
   if (!fields.ok()) return;
@@ -75,25 +73,23 @@ void choose_named(const json::object& choice, Fields& fields, std::optional<kern
 
 }  // namespace
 
-json::value read_tools(Fields& fields, std::optional<kernels::Error>& error) {
+json::value read_tools(Fields& fields) {
   const json::array* tools = fields.array("tools");
   if (tools == nullptr) return nullptr;
   if (tools->size() > kToolsMax)
     fields.fail("tools", "must hold at most 1024 tools, got " + std::to_string(tools->size()));
   json::array functions;
-  for (size_t i = 0; i < tools->size() && !error; ++i)
-    if (is_function_tool((*tools)[i], fields, element("tools", i), error))
+  for (size_t i = 0; i < tools->size() && fields.ok(); ++i)
+    if (is_function_tool((*tools)[i], fields, element("tools", i)))
       functions.push_back((*tools)[i]);
   if (functions.empty()) return nullptr;
   return functions;
 }
 
-void read_tool_choice(Fields& fields, std::optional<kernels::Error>& error,
-                      runtime::ChatPrompt& prompt) {
+void read_tool_choice(Fields& fields, runtime::ChatPrompt& prompt) {
   const json::value* choice = fields.find("tool_choice");
-  if (choice == nullptr || error) return;
-  if (const json::object* named = choice->if_object())
-    return choose_named(*named, fields, error, prompt);
+  if (choice == nullptr || !fields.ok()) return;
+  if (const json::object* named = choice->if_object()) return choose_named(*named, fields, prompt);
   bool any_tools = !prompt.tools.is_null();
   for (const runtime::ChatMessage& message : prompt.messages)
     any_tools = any_tools || !message.tools.is_null();
