@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/histogram.hpp"
 #include "kernels/base/result.hpp"
 #include "memory/pool.hpp"
 #include "runtime/request.hpp"
@@ -72,13 +73,6 @@ struct ServiceInfo {       // static facts for /get_server_info and /v1/models
   std::string kernel_target, device, kv_dtype;
   bool has_tokenizer = false;
   std::string default_reasoning_effort = "max";
-};
-
-struct Histogram {
-  std::vector<double> bounds;    // upper bounds, ascending
-  std::vector<uint64_t> counts;  // bounds.size() + 1
-  double sum = 0;
-  void observe(double value);
 };
 
 struct ServiceMetrics {

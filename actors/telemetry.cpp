@@ -1,6 +1,5 @@
 #include "actors/telemetry.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace actors {
@@ -17,12 +16,6 @@ Histogram make_histogram(std::vector<double> bounds) {
 }
 
 }  // namespace
-
-void Histogram::observe(double value) {
-  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), value);
-  ++counts[static_cast<size_t>(bound - bounds.begin())];
-  sum += value;
-}
 
 Telemetry::Telemetry(Clock clock) : clock_(std::move(clock)) {
   values_.ttft_seconds =

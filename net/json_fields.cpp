@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "net/openai_writer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace net {
 namespace json = boost::json;
@@ -32,7 +33,7 @@ std::string range_text(NumberRange range) {
 
 kernels::Result<json::object> parse_object(std::string_view body) {
   if (body.empty()) return kernels::invalid("the body is empty; a JSON object is expected");
-  if (const auto offset = find_invalid_utf8(body); offset != std::string_view::npos)
+  if (const auto offset = runtime::find_invalid_utf8(body); offset != std::string_view::npos)
     return kernels::invalid("the body is not valid UTF-8 at byte " + std::to_string(offset));
   json::parse_options options;
   options.max_depth = kJsonDepthMax;
@@ -74,8 +75,8 @@ std::string describe(const json::value& value) {
   }
   const std::string_view text(value.get_string().data(), value.get_string().size());
   std::string shown;
-  append_quoted(shown, code_point_prefix(text, kShownCharacters));
-  if (code_point_prefix(text, kShownCharacters).size() < text.size())
+  append_quoted(shown, runtime::code_point_prefix(text, kShownCharacters));
+  if (runtime::code_point_prefix(text, kShownCharacters).size() < text.size())
     shown.insert(shown.size() - 1, "...");
   return shown;
 }

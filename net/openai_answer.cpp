@@ -1,5 +1,8 @@
 #include "net/openai_answer.hpp"
 
+#include <ctime>
+#include <random>
+
 #include "net/openai_writer.hpp"
 
 namespace net {
@@ -20,6 +23,29 @@ void append_usage(std::string& out, const Usage& usage) {
 }
 
 }  // namespace
+
+AnswerHead make_head(const actors::ServiceInfo& info, std::string id) {
+  uint64_t hash = 14695981039346656037ull;  // FNV-1a over what decides the bytes of an answer
+  for (const std::string& part :
+       {info.model_path, std::to_string(info.weight_bytes), info.kernel_target, info.kv_dtype})
+    for (const char c : part + '\n') hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ull;
+  AnswerHead head;
+  head.id = std::move(id);
+  head.created = static_cast<int64_t>(std::time(nullptr));
+  head.fingerprint = "fp_" + std::to_string(hash);
+  return head;
+}
+
+std::string random_hex(int words) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::random_device device;
+  std::string out;
+  for (int i = 0; i < words; ++i) {
+    uint32_t word = device();
+    for (int digit = 0; digit < 8; ++digit, word >>= 4) out += kHex[word & 15];
+  }
+  return out;
+}
 
 AnswerBase::AnswerBase(AnswerHead head, std::string_view object, std::string_view chunk_object,
                        uint32_t choices)

@@ -22,6 +22,10 @@ struct AnswerHead {
   bool include_usage = false;  // streams: one more chunk with the usage at the end
 };
 
+// Of an answer made now: all but what the client asked for.
+AnswerHead make_head(const actors::ServiceInfo& info, std::string id);
+std::string random_hex(int words);  // 8 digits per word
+
 struct Usage {
   uint32_t prompt_tokens = 0, cached_tokens = 0, output_tokens = 0, reasoning_tokens = 0;
 };

@@ -1,13 +1,13 @@
 // Fields that chat and completions share.
 #include <algorithm>
 #include <charconv>
-#include <ctime>
 #include <limits>
 #include <map>
 #include <random>
 
 #include "net/openai_request.hpp"
 #include "net/openai_writer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace net {
 namespace json = boost::json;
@@ -75,7 +75,7 @@ void read_logit_bias(Fields& fields, runtime::SamplingParams& sampling) {
     const auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (code != std::errc() || end != key.data() + key.size() || id < 0) {
       std::string shown;
-      append_quoted(shown, code_point_prefix(key, 20));
+      append_quoted(shown, runtime::code_point_prefix(key, 20));
       return fields.fail("logit_bias", "must have token ids as its keys, got " + shown);
     }
     json::error_code ignored;
@@ -205,31 +205,6 @@ std::optional<runtime::TokenId> read_token_id(Fields& fields, std::string_view n
     return static_cast<runtime::TokenId>(*id);
   fields.expected(element(name, index), "a token id", value);
   return std::nullopt;
-}
-
-std::string random_hex(int words) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::random_device device;
-  std::string out;
-  for (int i = 0; i < words; ++i) {
-    uint32_t word = device();
-    for (int digit = 0; digit < 8; ++digit, word >>= 4) out += kHex[word & 15];
-  }
-  return out;
-}
-
-AnswerHead make_head(const CommonFields& common, const actors::ServiceInfo& info, std::string id) {
-  uint64_t hash = 14695981039346656037ull;  // FNV-1a over what decides the bytes of an answer
-  for (const std::string& part :
-       {info.model_path, std::to_string(info.weight_bytes), info.kernel_target, info.kv_dtype})
-    for (const char c : part + '\n') hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ull;
-  AnswerHead head;
-  head.id = std::move(id);
-  head.created = static_cast<int64_t>(std::time(nullptr));
-  head.model = common.model;
-  head.fingerprint = "fp_" + std::to_string(hash);
-  head.include_usage = common.include_usage;
-  return head;
 }
 
 }  // namespace net

@@ -2,6 +2,7 @@
 #include "net/openai_answer.hpp"
 #include "net/openai_logprobs.hpp"
 #include "net/openai_writer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace net {
 namespace {
@@ -105,7 +106,7 @@ class CompletionAnswer final : public AnswerBase {
 
   void advance(ChoiceState& state, TokenId id) const {
     if (!options_.skip_special_tokens || !names_.is_special(id))
-      state.text_offset += count_code_points(names_.bytes(id));
+      state.text_offset += runtime::count_code_points(names_.bytes(id));
   }
 
   std::string text_of(const std::vector<TokenId>& ids) const {

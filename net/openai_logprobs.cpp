@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/openai_writer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace net {
 namespace {
@@ -39,7 +40,7 @@ TokenNames::TokenNames(std::shared_ptr<const runtime::Tokenizer> tokenizer, bool
 std::string TokenNames::name(runtime::TokenId id) const {
   if (as_ids_ || tokenizer_ == nullptr) return "token_id:" + std::to_string(id);
   const std::string_view text = tokenizer_->bytes(id);
-  if (find_invalid_utf8(text) == std::string_view::npos) return std::string(text);
+  if (runtime::find_invalid_utf8(text) == std::string_view::npos) return std::string(text);
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "bytes:";
   for (const char c : text) {

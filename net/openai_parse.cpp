@@ -88,7 +88,10 @@ AnswerHead finish_request(const CommonFields& common, const actors::ServiceInfo&
   std::string& rid = parsed.generate.rid;
   if (rid.empty()) rid = prefix + random_hex(4);
   parsed.stream = common.stream;
-  return make_head(common, info, rid);
+  AnswerHead head = make_head(info, rid);
+  head.model = common.model;
+  head.include_usage = common.include_usage;
+  return head;
 }
 
 }  // namespace

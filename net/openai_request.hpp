@@ -41,7 +41,4 @@ boost::json::value read_tools(Fields& fields);
 void read_tool_choice(Fields& fields, runtime::ChatPrompt& prompt);
 std::vector<runtime::ChatMessage> read_messages(Fields& fields);
 
-std::string random_hex(int words);  // 8 digits per word
-AnswerHead make_head(const CommonFields& common, const actors::ServiceInfo& info, std::string id);
-
 }  // namespace net

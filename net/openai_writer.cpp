@@ -41,34 +41,6 @@ void append_escaped(std::string& out, char c) {
 
 }  // namespace
 
-size_t find_invalid_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    if (static_cast<uint8_t>(text[i]) < 0x80) {
-      ++i;
-      continue;
-    }
-    const runtime::Utf8Unit unit = runtime::next_utf8_unit(text.substr(i));
-    if (unit.kind != runtime::Utf8Unit::Kind::kValid) return i;
-    i += unit.bytes;
-  }
-  return std::string_view::npos;
-}
-
-std::string_view code_point_prefix(std::string_view text, size_t count) {
-  size_t i = 0;
-  for (; i < text.size(); ++i) {
-    const bool starts = (static_cast<uint8_t>(text[i]) & 0xC0) != 0x80;
-    if (starts && count-- == 0) break;
-  }
-  return text.substr(0, i);
-}
-
-uint32_t count_code_points(std::string_view text) {
-  uint32_t count = 0;
-  for (const char c : text) count += (static_cast<uint8_t>(c) & 0xC0) != 0x80 ? 1 : 0;
-  return count;
-}
-
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   for (size_t i = 0; i < text.size();) {

@@ -8,13 +8,6 @@
 
 namespace net {
 
-// Where the first byte that is not UTF-8 lies, or npos.
-size_t find_invalid_utf8(std::string_view text);
-// The first `count` code points of valid UTF-8.
-std::string_view code_point_prefix(std::string_view text, size_t count);
-// Bytes that begin a code point; for valid UTF-8 the number of code points.
-uint32_t count_code_points(std::string_view text);
-
 // `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD: a payload is
 // valid JSON in every case.
 void append_quoted(std::string& out, std::string_view text);

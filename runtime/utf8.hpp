@@ -39,4 +39,11 @@ class Utf8Stream {
 
 std::string to_valid_utf8(std::string_view bytes);
 
+// Where the first byte that is not UTF-8 lies, or npos.
+size_t find_invalid_utf8(std::string_view text);
+// The first `count` code points of valid UTF-8.
+std::string_view code_point_prefix(std::string_view text, size_t count);
+// Bytes that begin a code point; for valid UTF-8 the number of code points.
+uint32_t count_code_points(std::string_view text);
+
 }  // namespace runtime
