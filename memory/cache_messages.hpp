@@ -111,8 +111,8 @@ struct Refused {
   auto fields() { return std::tie(sequence, ticket); }
 };
 
-// One per Donate, in order. The slot is a fresh one, or the donated one itself when the tree already
-// had a checkpoint there; none when there was no room or none was asked for.
+// One per Donate, in order. The slot is a fresh one, or the donated one itself when the tree
+// already had a checkpoint there; none when there was no room or none was asked for.
 struct Refilled {
   SequenceId sequence;
   uint64_t ticket = 0;

@@ -1,0 +1,71 @@
+// What the cache tells about itself: counters for metrics, owners and explanations for a console.
+// Plain values; nothing here changes the cache.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/commands.hpp"
+#include "memory/ids.hpp"
+#include "memory/radix_node.hpp"
+
+namespace memory {
+
+// Why an admission did not restore a state at the end of all the KV that was cached.
+enum class MissReason : uint8_t {
+  kNone,          // it did, up to less than one grid step
+  kCold,          // nothing of the key was cached
+  kNoCheckpoint,  // KV was, but no checkpoint above it, or only a shallower one
+  kRestoreLimit,  // a deeper checkpoint lies beyond what the request may restore
+  kNoRoom,        // the checkpoint had to be given up to admit the request at all
+};
+inline constexpr size_t kMissReasons = 5;
+
+enum class EvictionReason : uint8_t { kRoom, kPathCap, kPoisoned };
+inline constexpr size_t kEvictionReasons = 3;
+
+struct CacheCounters {
+  uint64_t opened = 0, refused = 0, grown = 0, grow_refused = 0;
+  uint64_t restored = 0;               // admissions that began from a checkpoint
+  uint64_t key_positions = 0;          // of all opened admissions
+  uint64_t kv_positions = 0;           // of these: KV was in the tree
+  uint64_t state_positions = 0;        // of these: not computed again
+  uint64_t misses[kMissReasons] = {};  // by MissReason
+  uint64_t branches = 0;               // branch targets named
+  uint64_t snapshots_wished = 0, snapshots_granted = 0;
+  uint64_t donated = 0, donated_twice = 0;  // twice: the tree had that checkpoint already
+  uint64_t evicted_slots[kEvictionReasons] = {}, evicted_pages[kEvictionReasons] = {};
+  uint64_t state_moves = 0, page_moves = 0;
+};
+
+// How one admission fared; the latest few are kept.
+struct OpenRecord {
+  SequenceId sequence;
+  uint64_t ticket = 0;
+  uint32_t key_positions = 0, kv = 0, position = 0, deepest = 0, branch = 0;
+  MissReason reason = MissReason::kNone;
+  bool refused = false;
+  uint32_t evicted_slots = 0, evicted_pages = 0;  // to make room for it
+};
+
+enum class SlotRole : uint8_t { kWorking, kSnapshot, kCheckpoint };
+
+struct SlotReport {
+  SlotId slot;
+  uint32_t physical = 0;
+  SlotRole role = SlotRole::kWorking;
+  SequenceId sequence;  // of a working or snapshot slot
+  NodeId node;          // of a checkpoint
+};
+
+// Owners of all blocks of one kind; free + cached + held + pending == total.
+struct KindOwners {
+  uint32_t total = 0, free = 0, cached = 0, held = 0, pending = 0;
+  uint32_t evictable = 0;  // of the cached ones
+};
+
+struct CacheOwners {
+  KindOwners states, pages;
+};
+
+}  // namespace memory

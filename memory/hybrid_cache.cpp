@@ -1,0 +1,258 @@
+#include "memory/hybrid_cache.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "kernels/base/verify.hpp"
+
+namespace memory {
+namespace {
+
+constexpr size_t kRecentMax = 256;  // admissions that a console can ask about
+
+uint32_t pages_for(uint32_t positions, uint32_t page_tokens) {
+  return positions / page_tokens + (positions % page_tokens != 0 ? 1 : 0);
+}
+
+}  // namespace
+
+HybridCache::HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> pool,
+                         std::unique_ptr<EvictionPolicy> policy)
+    : tree_(config), pool_(std::move(pool)), policy_(std::move(policy)) {
+  VERIFY(pool_ != nullptr);
+  VERIFY(policy_ != nullptr);
+}
+
+void HybridCache::handle(const CacheRequest& request, CacheReply& out) {
+  std::visit([&](const auto& one) { handle(one, out); }, request);
+  pool_->settle(out.commands);
+#ifndef NDEBUG
+  check();
+#endif
+}
+
+uint32_t HybridCache::positions_max() const {
+  const uint64_t positions = pool_->pages_beside(1) * tree_.config().page_tokens;
+  return static_cast<uint32_t>(std::min<uint64_t>(positions, std::numeric_limits<uint32_t>::max()));
+}
+
+// ---- room ----
+
+void HybridCache::give_back(Freed& freed, EvictionReason reason) {
+  const auto index = static_cast<size_t>(reason);
+  counters_.evicted_slots[index] += freed.slots.size();
+  counters_.evicted_pages[index] += freed.pages.size();
+  for (const SlotId slot : freed.slots) pool_->release(slot);
+  for (const PageId page : freed.pages) pool_->release(page);
+  freed = {};
+}
+
+bool HybridCache::make_room(BlockWant want) {
+  if (pool_->fits(want)) return true;
+  if (!pool_->fits(want, {tree_.evictable_slots(), tree_.evictable_pages()})) return false;
+  while (!pool_->fits(want)) {
+    Shortage shortage{!pool_->fits({want.slots, 0}), !pool_->fits({0, want.pages}),
+                      pool_->unified()};
+    if (!shortage.slots && !shortage.pages) shortage.slots = shortage.pages = true;  // together
+    policy_->refresh(tree_, tree_.take_changed());
+    const auto victim = policy_->pick(tree_, shortage);
+    if (!victim) return false;  // a copy pins what would have to move
+    Freed freed;
+    tree_.evict(*victim, freed);
+    give_back(freed, EvictionReason::kRoom);
+  }
+  return true;
+}
+
+std::optional<SlotId> HybridCache::acquire_slot(CacheReply& out) {
+  if (!make_room({1, 0})) return std::nullopt;
+  const auto blocks = pool_->acquire({1, 0}, out.commands);
+  VERIFY(blocks.has_value());
+  return blocks->slots.front();
+}
+
+// ---- messages ----
+
+void HybridCache::handle(const Open& request, CacheReply& out) {
+  VERIFY(request.ticket != 0);
+  VERIFY(ledger_.find(request.ticket) == nullptr);
+  VERIFY(request.restore_limit < request.key.elements.size());
+  const CacheCounters before = counters_;
+  Match match = tree_.match(request.key, request.positions, request.restore_limit);
+  Receipt receipt = tree_.acquire(request.key.name_space, match);
+
+  const uint32_t page = tree_.config().page_tokens;
+  const BlockWant want{1, pages_for(request.positions, page) - match.kv / page};
+  bool room = make_room(want), gave_up = false;
+  if (!room && match.checkpoint) {
+    tree_.release_state(receipt);
+    match.checkpoint.reset();
+    match.position = 0;
+    gave_up = true;
+    room = make_room(want);
+  }
+  OpenRecord record{request.sequence,
+                    request.ticket,
+                    static_cast<uint32_t>(request.key.elements.size()),
+                    match.kv,
+                    match.position,
+                    match.deepest,
+                    match.branch,
+                    MissReason::kNone,
+                    !room,
+                    0,
+                    0};
+  if (!room) {
+    Freed freed;
+    tree_.release(receipt, freed);
+    give_back(freed, EvictionReason::kRoom);
+    ++counters_.refused;
+    this->record(record);
+    out.answers.push_back(Refused{request.sequence, request.ticket});
+    return;
+  }
+
+  auto blocks = pool_->acquire(want, out.commands);
+  VERIFY(blocks.has_value());
+  Admission admission{request.sequence, request.key, {}, {}, blocks->slots.front(), {}, receipt};
+  tree_.collect_pages(receipt.node, admission.pages);
+  VERIFY(admission.pages.size() == match.kv / page);
+  admission.borrowed.assign(admission.pages.size(), true);
+  admission.pages.insert(admission.pages.end(), blocks->pages.begin(), blocks->pages.end());
+  admission.borrowed.resize(admission.pages.size(), false);
+  for (uint32_t i = 0; i < request.snapshots; ++i) {
+    const auto slot = acquire_slot(out);
+    if (!slot) break;
+    admission.snapshots.push_back(*slot);
+  }
+
+  const auto room_index = static_cast<size_t>(EvictionReason::kRoom);
+  record.evicted_slots =
+      static_cast<uint32_t>(counters_.evicted_slots[room_index] - before.evicted_slots[room_index]);
+  record.evicted_pages =
+      static_cast<uint32_t>(counters_.evicted_pages[room_index] - before.evicted_pages[room_index]);
+  counters_.snapshots_wished += request.snapshots;
+  counters_.snapshots_granted += admission.snapshots.size();
+  count_open(request, match, gave_up, record);
+
+  Opened answer{request.sequence,    request.ticket,  admission.working,
+                admission.snapshots, admission.pages, match.kv,
+                std::nullopt,        match.position,  match.branch};
+  if (match.checkpoint) answer.checkpoint = tree_.node(*match.checkpoint).checkpoint;
+  ledger_.open(request.ticket, std::move(admission));
+  out.answers.push_back(std::move(answer));
+}
+
+void HybridCache::count_open(const Open& request, const Match& match, bool gave_up,
+                             OpenRecord record) {
+  ++counters_.opened;
+  counters_.restored += match.checkpoint ? 1 : 0;
+  counters_.branches += match.branch != 0 ? 1 : 0;
+  counters_.key_positions += request.key.elements.size();
+  counters_.kv_positions += match.kv;
+  counters_.state_positions += match.position;
+  const uint32_t wanted = std::min(match.kv, request.restore_limit);
+  if (gave_up) {
+    record.reason = MissReason::kNoRoom;
+  } else if (match.kv == 0) {
+    record.reason = MissReason::kCold;
+  } else if (match.position < wanted / tree_.config().grid * tree_.config().grid) {
+    record.reason = MissReason::kNoCheckpoint;
+  } else if (match.deepest > match.position) {
+    record.reason = MissReason::kRestoreLimit;
+  }
+  ++counters_.misses[static_cast<size_t>(record.reason)];
+  this->record(record);
+}
+
+void HybridCache::record(const OpenRecord& record) {
+  recent_.push_back(record);
+  if (recent_.size() > kRecentMax) recent_.pop_front();
+}
+
+void HybridCache::handle(const Grow& request, CacheReply& out) {
+  Admission& admission = ledger_.at(request.ticket);
+  if (!make_room({0, request.pages})) {
+    ++counters_.grow_refused;
+    out.answers.push_back(Refused{request.sequence, request.ticket});
+    return;
+  }
+  auto blocks = pool_->acquire({0, request.pages}, out.commands);
+  VERIFY(blocks.has_value());
+  ++counters_.grown;
+  admission.pages.insert(admission.pages.end(), blocks->pages.begin(), blocks->pages.end());
+  admission.borrowed.resize(admission.pages.size(), false);
+  out.answers.push_back(Grown{request.sequence, request.ticket, std::move(blocks->pages)});
+}
+
+void HybridCache::handle(const Restored& request, CacheReply&) {
+  tree_.release_state(ledger_.at(request.ticket).receipt);
+}
+
+void HybridCache::handle(const Donate& request, CacheReply& out) {
+  Admission& admission = ledger_.at(request.ticket);
+  const auto slot = std::find(admission.snapshots.begin(), admission.snapshots.end(), request.slot);
+  VERIFY(slot != admission.snapshots.end());
+  auto& elements = admission.key.elements;
+  elements.insert(elements.end(), request.tail.begin(), request.tail.end());
+  const uint32_t page = tree_.config().page_tokens;
+  VERIFY(request.position <= elements.size());
+  VERIFY(request.position / page <= admission.pages.size());
+
+  const Inserted inserted = tree_.insert(
+      {admission.key.name_space, std::span(elements).first(request.position), request.position,
+       std::span(admission.pages).first(request.position / page), request.slot, request.ticket});
+  for (uint32_t i = inserted.first_new / page; i < request.position / page; ++i) {
+    VERIFY(!admission.borrowed[i]);
+    admission.borrowed[i] = true;
+  }
+  if (request.position > tree_.node(admission.receipt.node).end) {
+    tree_.lower(admission.receipt, inserted.node);
+  }
+  Refilled answer{request.sequence, request.ticket, std::nullopt};
+  if (!inserted.attached) {
+    ++counters_.donated_twice;
+    if (request.refill) {
+      answer.slot = request.slot;
+    } else {
+      pool_->release(request.slot);
+      admission.snapshots.erase(slot);
+    }
+  } else {
+    ++counters_.donated;
+    admission.snapshots.erase(slot);
+    tree_.supersede(inserted.node, request.ticket);
+    Freed freed;
+    tree_.enforce_cap(inserted.node, freed);
+    give_back(freed, EvictionReason::kPathCap);
+    if (request.refill) {
+      tree_.lock_state(inserted.node);  // what was just planted does not pay for its refill
+      answer.slot = acquire_slot(out);
+      tree_.unlock_state(inserted.node);
+      if (answer.slot) admission.snapshots.push_back(*answer.slot);
+    }
+  }
+  out.answers.push_back(answer);
+}
+
+void HybridCache::handle(const Drop& request, CacheReply&) {
+  if (ledger_.find(request.ticket) == nullptr) return;
+  const Admission closed = ledger_.close(request.ticket);
+  pool_->release(closed.working);
+  for (const SlotId slot : closed.snapshots) pool_->release(slot);
+  for (size_t i = 0; i < closed.pages.size(); ++i) {
+    if (!closed.borrowed[i]) pool_->release(closed.pages[i]);
+  }
+  Freed freed;
+  tree_.release(closed.receipt, freed);
+  if (request.poisoned) {
+    give_back(freed, EvictionReason::kRoom);
+    tree_.poison(closed.key, request.ticket, freed);
+    give_back(freed, EvictionReason::kPoisoned);
+  }
+  give_back(freed, EvictionReason::kRoom);
+}
+
+}  // namespace memory

@@ -1,0 +1,73 @@
+// The cache manager's core: one pool, one prefix tree, and the admissions that hold the rest. Plain
+// and deterministic: requests in, answers and commands out. Bytes are moved only by the worker.
+//
+// Invariant, per kind, after every message: free + cached + held by admissions + pending == total;
+// no block has two owners; the tree's locks are exactly the receipts of the open admissions.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "memory/block_pool.hpp"
+#include "memory/cache_ledger.hpp"
+#include "memory/cache_messages.hpp"
+#include "memory/cache_report.hpp"
+#include "memory/eviction.hpp"
+#include "memory/radix_tree.hpp"
+
+namespace memory {
+
+class HybridCache {
+ public:
+  HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> pool,
+              std::unique_ptr<EvictionPolicy> policy);
+
+  // Appends to `out`. The rules beyond those of cache_messages.hpp:
+  // - Nothing an Open is about to use is evicted for it. When the checkpoint itself is what keeps
+  //   it from fitting, it is given up and the request starts from a cleared slot: who could be
+  //   admitted alone is never refused for what is cached.
+  // - Wished snapshot slots are granted after everything else, by eviction too, and stop at the
+  //   first that finds no room.
+  // - After a Donate at `position` the admission's pages below it are read only, wherever they lie.
+  //   A page stays the admission's own where the tree had that span already.
+  void handle(const CacheRequest& request, CacheReply& out);
+
+  // No Open with more positions can ever be granted; with as many, one can when it is alone.
+  uint32_t positions_max() const;
+  // Slots of an otherwise empty pool; a running sequence needs one.
+  uint32_t slots_max() const { return pool_->state_region().blocks; }
+
+  // ---- looking inside ----
+  const BlockPool& pool() const { return *pool_; }
+  const RadixTree& tree() const { return tree_; }
+  const CacheLedger& ledger() const { return ledger_; }
+  CacheCounters counters() const;
+  CacheOwners owners() const;
+  std::vector<SlotReport> slots() const;                            // by physical place
+  const std::deque<OpenRecord>& recent() const { return recent_; }  // the newest last
+  void check() const;  // VERIFYs the invariant; called after every message in debug builds
+
+ private:
+  void handle(const Open& request, CacheReply& out);
+  void handle(const Grow& request, CacheReply& out);
+  void handle(const Restored& request, CacheReply& out);
+  void handle(const Donate& request, CacheReply& out);
+  void handle(const Drop& request, CacheReply& out);
+
+  bool make_room(BlockWant want);  // by eviction; false: nothing was evicted that could have helped
+  std::optional<SlotId> acquire_slot(CacheReply& out);
+  void give_back(Freed& freed, EvictionReason reason);
+  void count_open(const Open& request, const Match& match, bool gave_up, OpenRecord record);
+  void record(const OpenRecord& record);
+
+  RadixTree tree_;
+  std::unique_ptr<BlockPool> pool_;
+  std::unique_ptr<EvictionPolicy> policy_;
+  CacheLedger ledger_;
+  CacheCounters counters_;
+  std::deque<OpenRecord> recent_;
+};
+
+}  // namespace memory
