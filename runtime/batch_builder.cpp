@@ -9,6 +9,7 @@ void BatchBuilder::clear() {
   segments_.clear();
   pages_.clear();
   logit_rows_.clear();
+  captures_.clear();
   wanted_.clear();
 }
 
@@ -19,11 +20,17 @@ void BatchBuilder::add(const PlanRow& row, SequenceRecord& record, const BlockTa
   const SlotId slot = record.slot();
   segments_.push_back({row_begin, row.count, row.position,
                        slots.physical(slot.index, slot.generation),
-                       static_cast<uint32_t>(pages_.size())});
+                       static_cast<uint32_t>(pages_.size()), record.shared()});
   const uint32_t page_count = (record.length() + page_tokens_ - 1) / page_tokens_;
   VERIFY(page_count <= record.pages().size());
   for (const PageId page : record.pages().first(page_count)) {
     pages_.push_back(pages.physical(page.index, page.generation));
+  }
+
+  for (const Snapshot& snapshot : row.snapshots) {
+    VERIFY(snapshot.position > row.position && snapshot.position <= record.length());
+    captures_.push_back({row_begin + (snapshot.position - row.position) - 1,
+                         slots.physical(snapshot.slot.index, snapshot.slot.generation)});
   }
 
   Wanted wanted{.logits_begin = static_cast<uint32_t>(logit_rows_.size())};
@@ -43,7 +50,10 @@ void BatchBuilder::add(const PlanRow& row, SequenceRecord& record, const BlockTa
 }
 
 ForwardBatch BatchBuilder::batch() const {
-  return {tokens_, {segments_, pages_, static_cast<uint32_t>(tokens_.size())}, logit_rows_};
+  return {tokens_,
+          {segments_, pages_, static_cast<uint32_t>(tokens_.size())},
+          logit_rows_,
+          captures_};
 }
 
 }  // namespace runtime

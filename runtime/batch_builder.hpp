@@ -1,5 +1,5 @@
 // Turns the rows of a Forward into the flat arrays a model takes: tokens, segments, physical pages,
-// rows whose logits are wanted. Invariant: a segment per added row, in plan order.
+// rows whose logits are wanted, states to save on the way. Invariant: a segment per added row, in plan order.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ class BatchBuilder {
   std::vector<kernels::Segment> segments_;
   std::vector<uint32_t> pages_;
   std::vector<uint32_t> logit_rows_;
+  std::vector<kernels::KdaArgs::Capture> captures_;
   std::vector<Wanted> wanted_;
 };
 

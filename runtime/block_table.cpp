@@ -17,6 +17,15 @@ void BlockTable::bind(const memory::Bind& bind) {
   owner_[bind.physical] = bind.id;
 }
 
+void BlockTable::move(const memory::Move& move) {
+  VERIFY(move.to < owner_.size());
+  VERIFY(physical(move.id, move.generation) == move.from);
+  VERIFY(move.from != move.to);
+  owner_[move.from] = kNobody;
+  entries_[move.id].physical = move.to;
+  owner_[move.to] = move.id;
+}
+
 uint32_t BlockTable::physical(uint32_t id, uint32_t generation) const {
   VERIFY(id < entries_.size());
   const Entry& entry = entries_[id];

@@ -1,5 +1,5 @@
-// Where the worker's blocks of one kind lie: virtual id -> physical block. Changed only by Bind, in
-// mailbox order. Invariant: a physical block answers to one virtual id, the last that was bound to
+// Where the worker's blocks of one kind lie: virtual id -> physical block. Changed only by Bind and
+// Move, in mailbox order. Invariant: a physical block answers to one virtual id, the last that was bound to
 // it.
 #pragma once
 
@@ -14,6 +14,7 @@ class BlockTable {
  public:
   explicit BlockTable(uint32_t blocks);  // physical blocks of this kind
   void bind(const memory::Bind& bind);   // VERIFYs that the generation moves forward
+  void move(const memory::Move& move);   // VERIFYs that the id lies where it is moved from
   uint32_t physical(uint32_t id,
                     uint32_t generation) const;  // VERIFYs that the id is the one bound now
 

@@ -48,13 +48,24 @@ struct Engine::Impl {
   }
 
   void execute(const memory::Bind& bind) {
-    (bind.kind == memory::BlockKind::kState ? slots : pages).bind(bind);
+    table(bind.kind).bind(bind);
+    if (bind.zero)
+      stream->fill_zero(block(bind.kind, bind.physical), region(bind.kind).block_bytes);
+  }
+
+  void execute(const memory::Move& move) {
+    table(move.kind).move(move);
+    stream->copy(block(move.kind, move.to), block(move.kind, move.from),
+                 region(move.kind).block_bytes);
   }
 
   void execute(const memory::Clear& clear) {
-    const uint64_t slot = slots.physical(clear.slot.index, clear.slot.generation);
-    stream->fill_zero(arena.data() + layout.states.offset + slot * layout.states.block_bytes,
-                      geometry.state_bytes);
+    stream->fill_zero(state(clear.slot), geometry.state_bytes);
+  }
+
+  void execute(const memory::Restore& restore) {
+    VERIFY(restore.from.index != restore.to.index);
+    stream->copy(state(restore.to), state(restore.from), geometry.state_bytes);
   }
 
   void execute(const Close& close) {
@@ -151,6 +162,19 @@ struct Engine::Impl {
     if (params.top_logprobs >= 0)
       out.logprobs = position_logprobs(row_logits, *out.token, params.top_logprobs);
     record.sampled(*out.token);
+  }
+
+  BlockTable& table(memory::BlockKind kind) {
+    return kind == memory::BlockKind::kState ? slots : pages;
+  }
+  const memory::Pool::Region& region(memory::BlockKind kind) const {
+    return kind == memory::BlockKind::kState ? layout.states : layout.pages;
+  }
+  std::byte* block(memory::BlockKind kind, uint32_t physical) const {
+    return arena.data() + region(kind).offset + physical * region(kind).block_bytes;
+  }
+  std::byte* state(SlotId slot) const {
+    return block(memory::BlockKind::kState, slots.physical(slot.index, slot.generation));
   }
 
   SequenceRecord& find(SequenceId sequence) {

@@ -1,6 +1,6 @@
 // Runs step plans: executes memory commands, builds the batch, calls the model, samples. Owned by
 // the worker actor's thread, which is the only one to touch its memory. Invariant: the
-// virtual-to-physical tables change only by Bind.
+// virtual-to-physical tables change only by Bind and Move.
 #pragma once
 
 #include <memory>

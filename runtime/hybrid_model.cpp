@@ -92,7 +92,7 @@ void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory) 
     const auto mixed = stream.attention_input(ops_, index, layer.attention_gain);
     ops_.rms_norm(mixed, layer.attention_norm.data(), config_.norm_eps, normed, rows, hidden);
     if (layer.kda != nullptr) {
-      layer.kda->forward(ops_, normed, batch.view, memory, work_.kda, sublayer);
+      layer.kda->forward(ops_, normed, batch, memory, work_.kda, sublayer);
     } else {
       layer.mla->forward(ops_, normed, batch.view, memory, work_.mla, sublayer);
     }

@@ -51,11 +51,11 @@ KdaLayer::KdaLayer(const ModelConfig& config, PackedWeights& weights, const std:
   norm_ = weights.vector(name + "o_norm.weight", d);
 }
 
-void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
+void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const ForwardBatch& batch,
                        const CacheMemory& memory, KdaScratch& scratch,
                        kernels::MutableRows out) const {
   const Columns columns(config_);
-  const size_t rows = batch.row_count;
+  const size_t rows = batch.view.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);
   ops.matmul(scratch.in.columns(columns.decay), *decay_, scratch.decay.rows(), rows);
 
@@ -82,8 +82,9 @@ void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchV
   args.slot_stride = memory.state_stride;
   args.recurrent_offset = place_.recurrent;
   args.conv_offset = place_.conv;
+  args.captures = batch.captures;
   args.out = scratch.out.rows();
-  ops.kda(args, batch);
+  ops.kda(args, batch.view);
 
   ops.matmul(scratch.out.rows(), *out_, out, rows);
 }

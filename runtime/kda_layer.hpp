@@ -28,8 +28,9 @@ class KdaLayer {
   // `name` ends with "self_attn."
   KdaLayer(const ModelConfig& config, PackedWeights& weights, const std::string& name,
            const StateLayout::Kda& place);
-  // x: [rows, hidden] normed input; out: [rows, hidden]. Advances the states of the batch's slots.
-  void forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
+  // x: [rows, hidden] normed input; out: [rows, hidden]. Advances the states of the batch's slots,
+  // and writes this layer's part of its captures.
+  void forward(kernels::Ops& ops, kernels::Rows x, const ForwardBatch& batch,
                const CacheMemory& memory, KdaScratch& scratch, kernels::MutableRows out) const;
 
  private:

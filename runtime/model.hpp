@@ -30,6 +30,8 @@ struct ForwardBatch {
   std::span<const TokenId> tokens;  // [rows]
   kernels::BatchView view;
   std::span<const uint32_t> logit_rows;  // batch rows whose logits are wanted, ascending
+  // The state as it is after `row` is written to `slot` too; no such slot is a segment's.
+  std::span<const kernels::KdaArgs::Capture> captures = {};
 };
 
 class Model {

@@ -18,6 +18,7 @@ SequenceRecord::SequenceRecord(const SequenceStart& start, uint32_t position)
       prompt_tokens_(start.prompt_tokens),
       prompt_logprobs_(start.prompt_logprobs),
       slot_(start.slot),
+      shared_(start.shared),
       length_(position) {
   VERIFY(prompt_tokens_ <= tokens_.size());
   VERIFY(position < tokens_.size());

@@ -30,6 +30,7 @@ class SequenceRecord {
   bool failed() const { return failed_; }
   uint32_t length() const { return length_; }
   SlotId slot() const { return slot_; }
+  uint32_t shared() const { return shared_; }  // positions whose pages it only reads
   std::span<const PageId> pages() const { return pages_; }
   const SamplingParams& sampling() const { return sampling_; }
   const PenaltyCounts& counts() const { return counts_; }
@@ -42,6 +43,7 @@ class SequenceRecord {
   uint32_t prompt_tokens_;
   bool prompt_logprobs_;
   SlotId slot_;
+  uint32_t shared_;
   std::vector<PageId> pages_;  // page i holds positions [i * page_tokens, (i + 1) * page_tokens)
   PenaltyCounts counts_;       // empty when no penalty asks for it
   uint32_t length_;

@@ -26,7 +26,18 @@ struct SequenceStart {
   uint32_t prompt_tokens = 0;   // how many of them are prompt
   bool prompt_logprobs = false;
   SlotId slot;  // working slot
-  auto fields() { return std::tie(sampling, tokens, prompt_tokens, prompt_logprobs, slot); }
+  // Positions below it lie in pages that other sequences read too: rows there read them and write
+  // none.
+  uint32_t shared = 0;
+  auto fields() { return std::tie(sampling, tokens, prompt_tokens, prompt_logprobs, slot, shared); }
+};
+
+// The state after exactly `position` positions is written to `slot` as well, inside the forward
+// that passes it.
+struct Snapshot {
+  uint32_t position = 0;
+  SlotId slot;
+  auto fields() { return std::tie(position, slot); }
 };
 
 // One sequence's part of a step. Its input is positions [position, position + count): literal ids
@@ -39,7 +50,10 @@ struct PlanRow {
   uint32_t count = 0;                  // tokens consumed
   std::vector<PageId> new_pages;       // appended to the record's page list before the row runs
   bool sample = false;                 // the last input token's logits choose the next token
-  auto fields() { return std::tie(sequence, start, position, count, new_pages, sample); }
+  std::vector<Snapshot> snapshots = {};  // at positions in (position, position + count]
+  auto fields() {
+    return std::tie(sequence, start, position, count, new_pages, sample, snapshots);
+  }
 };
 
 struct Forward {
@@ -54,7 +68,8 @@ struct Close {
   auto fields() { return std::tie(sequences); }
 };
 
-using Command = std::variant<memory::Bind, memory::Clear, Close, Forward>;
+using Command =
+    std::variant<memory::Bind, memory::Move, memory::Clear, memory::Restore, Close, Forward>;
 
 struct StepPlan {
   uint32_t rank_group = 0;  // the group of ranks that all execute this plan

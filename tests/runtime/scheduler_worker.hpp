@@ -54,6 +54,9 @@ class FakeWorker {
         for (const SequenceId id : close->sequences) REQUIRE(records_.erase(id) == 1);
       } else if (const auto* bind = std::get_if<memory::Bind>(&command)) {
         execute(*bind);
+      } else if (std::holds_alternative<memory::Move>(command) ||
+                 std::holds_alternative<memory::Restore>(command)) {
+        FAIL("no cache is there that could move or restore");
       } else if (const auto* clear = std::get_if<memory::Clear>(&command)) {
         states_[physical(BlockKind::kState, clear->slot.index, clear->slot.generation)] = 0;
       } else {
@@ -85,7 +88,9 @@ class FakeWorker {
 
   static int rank(const runtime::Close&) { return 0; }
   static int rank(const memory::Bind&) { return 1; }
+  static int rank(const memory::Move&) { return 1; }
   static int rank(const memory::Clear&) { return 2; }
+  static int rank(const memory::Restore&) { return 2; }
   static int rank(const runtime::Forward&) { return 3; }
 
   void execute(const memory::Bind& bind) {

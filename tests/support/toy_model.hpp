@@ -55,13 +55,20 @@ class ToyModel final : public runtime::Model {
       for (uint32_t i = 0; i < segment.row_count; ++i, ++row) {
         const uint32_t position = segment.position + i;
         const runtime::TokenId token = batch.tokens[row];
-        write_page_row(batch, memory, segment, position,
-                       toy_mix(state.hash, static_cast<uint64_t>(token)));
+        if (position >= segment.write_from) {
+          write_page_row(batch, memory, segment, position,
+                         toy_mix(state.hash, static_cast<uint64_t>(token)));
+        }
         uint64_t seen = 0;  // what the pages say was consumed
         for (uint32_t p = 0; p <= position; ++p)
           seen = toy_mix(seen, read_page_row(batch, memory, segment, p));
         state = step(state, token);
         if (seen != state.hash) ++*violations_;
+        for (const kernels::KdaArgs::Capture& capture : batch.captures) {
+          if (capture.row != row) continue;
+          if (capture.slot == segment.slot) ++*violations_;
+          std::memcpy(memory.state_base + capture.slot * memory.state_stride, &state, sizeof state);
+        }
         if (next == batch.logit_rows.size() || batch.logit_rows[next] != row) continue;
         wanted_.push_back({toy_mix(state.hash, seen), state.poisoned});
         ++next;
