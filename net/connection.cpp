@@ -147,15 +147,16 @@ asio::awaitable<kernels::Result<ParsedRequest>> Connection::parse(const Route& r
 }
 
 asio::awaitable<bool> Connection::serve_generation(const Route& route, RequestReader& reader,
-                                                   Reply& reply) {
+                                                   Reply reply) {
   std::optional<Response> refusal;
-  Generation generation(context_, *socket_, reply, route.probe);
+  Generation generation(context_, *socket_);
   try {
     ArrivalTimes times;
     auto parsed = co_await parse(route, reader, times);
     if (parsed) {
       if (!parsed->generate.rid.empty()) reply.request_id = parsed->generate.rid;
-      co_return co_await generation.run(*std::move(parsed), times);
+      GenerationTerms terms = route.terms(context_);
+      co_return co_await generation.run(*std::move(parsed), reply, std::move(terms), times);
     }
     refusal = error_response(parsed.error(), context_.config.limits);
   } catch (const std::exception& failure) {

@@ -26,7 +26,7 @@ class Connection {
   std::optional<Response> answer_from_header(const RequestReader& reader,
                                              const Route*& route) const;
   asio::awaitable<bool> serve_plain(const Route& route, RequestReader& reader, const Reply& reply);
-  asio::awaitable<bool> serve_generation(const Route& route, RequestReader& reader, Reply& reply);
+  asio::awaitable<bool> serve_generation(const Route& route, RequestReader& reader, Reply reply);
   asio::awaitable<kernels::Result<ParsedRequest>> parse(const Route& route, RequestReader& reader,
                                                         ArrivalTimes& times);
   asio::awaitable<bool> send(const Response& response, const Reply& reply);

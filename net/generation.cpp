@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "net/event_stream.hpp"
-#include "net/health_probe.hpp"
 #include "net/helper_call.hpp"
 #include "net/send_response.hpp"
 #include "net/server_state.hpp"
@@ -61,17 +60,16 @@ class Generation::Ticket {
   bool ended_ = false;
 };
 
-Generation::Generation(ServerContext& context, ClientSocket& socket, const Reply& reply, bool probe)
-    : context_(context), socket_(socket), reply_(reply), probe_(probe) {}
-
-asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) {
+asio::awaitable<bool> Generation::run(ParsedRequest parsed, Reply reply, GenerationTerms terms,
+                                      ArrivalTimes times) {
+  reply_ = std::move(reply);
+  terms_ = std::move(terms);
   if (context_.draining) {
     const Error closing = unavailable(state_of(context_));
     co_return co_await fail(closing);
   }
   answer_ = std::move(parsed.answer);
   stream_ = parsed.stream;
-  if (probe_) steps_before_ = steps_total();
   auto queue = std::make_shared<TokenQueue>(context_.config.limits.queue_bytes, socket_.waker());
   const auto request = context_.service.submit(
       std::move(parsed.generate),
@@ -89,14 +87,12 @@ asio::awaitable<bool> Generation::run(ParsedRequest parsed, ArrivalTimes times) 
 }
 
 asio::awaitable<bool> Generation::carry(Ticket& ticket) {
-  const TimePoint deadline =
-      probe_ ? after(context_.config.limits.health_generate_timeout) : TimePoint::max();
   for (;;) {
     if (socket_.gone()) co_return false;  // the ticket aborts
     const uint64_t pushed_ns = socket_.stopped() ? 0 : ticket.queue().drain(events_);
     if (socket_.stopped() || events_.empty()) {
-      if (wait_is_over(ticket, deadline)) co_return co_await fail(failure_);
-      co_await socket_.pause(deadline);
+      if (wait_is_over(ticket)) co_return co_await fail(failure_);
+      co_await socket_.pause(terms_.deadline);
       continue;
     }
     if (pushed_ns != 0) runtime::Trace::global().record_at(request_, "net.push", pushed_ns);
@@ -121,13 +117,13 @@ asio::awaitable<bool> Generation::carry(Ticket& ticket) {
   }
 }
 
-bool Generation::wait_is_over(Ticket& ticket, TimePoint deadline) {
+bool Generation::wait_is_over(Ticket& ticket) {
   if (socket_.stopped()) {
     failure_ = unavailable(state_of(context_));
   } else if (ticket.queue().overflowed()) {
     failure_ = {
         ErrorCode::kCancelled, "the client reads too slowly: too many tokens wait for it", {}};
-  } else if (std::chrono::steady_clock::now() >= deadline) {
+  } else if (std::chrono::steady_clock::now() >= terms_.deadline) {
     failure_ = {ErrorCode::kTimeout, "the engine gave no token in time", {}};
   } else {
     return false;
@@ -165,7 +161,7 @@ void Generation::append_to_wire(Progress progress) {
 
 asio::awaitable<bool> Generation::fail(const Error& error) {
   if (!head_sent_) {
-    const Response response = refusal(error);
+    const Response response = terms_.refusal(error);
     co_return co_await send_response(response, reply_, socket_, context_.counters);
   }
   const actors::SinkEvent event = actors::Failed{error};
@@ -175,12 +171,6 @@ asio::awaitable<bool> Generation::fail(const Error& error) {
   append_stream_end(reply_.http11, wire_);
   co_await socket_.write(wire_);
   co_return false;
-}
-
-Response Generation::refusal(const Error& error) const {
-  const HttpLimits& limits = context_.config.limits;
-  return probe_ ? judge_probe(error, steps_total() - steps_before_, limits)
-                : error_response(error, limits);
 }
 
 }  // namespace net

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "net/client_socket.hpp"
-#include "net/router.hpp"
+#include "net/generation_terms.hpp"
+#include "net/openai_api.hpp"
 #include "net/server_context.hpp"
 #include "net/token_queue.hpp"
 
@@ -20,10 +21,11 @@ struct ArrivalTimes {
 
 class Generation {
  public:
-  Generation(ServerContext& context, ClientSocket& socket, const Reply& reply, bool probe);
+  Generation(ServerContext& context, ClientSocket& socket) : context_(context), socket_(socket) {}
 
   // False: the connection must close.
-  asio::awaitable<bool> run(ParsedRequest parsed, ArrivalTimes times);
+  asio::awaitable<bool> run(ParsedRequest parsed, Reply reply, GenerationTerms terms,
+                            ArrivalTimes times);
   bool head_sent() const { return head_sent_; }
 
  private:
@@ -31,24 +33,21 @@ class Generation {
   enum class Progress { kGoing, kDone, kFailed };
 
   asio::awaitable<bool> carry(Ticket& ticket);
-  bool wait_is_over(Ticket& ticket, TimePoint deadline);  // no event will come: sets failure_
+  bool wait_is_over(Ticket& ticket);  // no event will come: sets failure_
   // All of events_, into payloads_ or the collected answer; kFailed sets failure_.
   Progress take_events();
   void append_to_wire(Progress progress);
   // As a status while possible, else as the stream's last event.
   asio::awaitable<bool> fail(const kernels::Error& error);
-  Response refusal(const kernels::Error& error) const;
-  uint64_t steps_total() const { return context_.service.metrics().scheduler.steps_total; }
 
   ServerContext& context_;
   ClientSocket& socket_;
-  const Reply& reply_;
-  const bool probe_;
+  Reply reply_;
+  GenerationTerms terms_;
   bool stream_ = false;
   bool head_sent_ = false;      // the status is out: an error can only be an event now
   runtime::RequestId request_;  // once submitted
   std::unique_ptr<Answer> answer_;
-  uint64_t steps_before_ = 0;  // probe: the engine's steps when it began
   std::vector<actors::SinkEvent> events_;
   std::vector<std::string> payloads_;
   std::string wire_;

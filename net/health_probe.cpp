@@ -28,14 +28,19 @@ kernels::Result<ParsedRequest> make_health_probe(std::string_view, const actors:
   return probe;
 }
 
-Response judge_probe(const kernels::Error& error, uint64_t steps, const HttpLimits& limits) {
-  const bool waits_its_turn = error.code == kernels::ErrorCode::kTimeout && steps > 0;
-  if (error.code != kernels::ErrorCode::kFull && !waits_its_turn) {
-    return error_response(error, 503, limits);
-  }
-  Response busy;
-  busy.body = R"({"status":"busy"})";
-  return busy;
+GenerationTerms probe_terms(ServerContext& context) {
+  const HttpLimits& limits = context.config.limits;
+  const auto steps = [&context] { return context.service.metrics().scheduler.steps_total; };
+  return {after(limits.health_generate_timeout),
+          [&limits, steps, before = steps()](const kernels::Error& error) {
+            const bool timeout = error.code == kernels::ErrorCode::kTimeout;
+            const bool busy = error.code == kernels::ErrorCode::kFull ||
+                              (timeout && steps() > before);
+            if (!busy) return error_response(error, 503, limits);
+            Response response;
+            response.body = R"({"status":"busy"})";
+            return response;
+          }};
 }
 
 }  // namespace net

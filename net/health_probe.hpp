@@ -1,18 +1,18 @@
 // /health_generate: one token through the whole engine. A busy engine is a healthy one.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
+#include "net/generation_terms.hpp"
 #include "net/openai_api.hpp"
-#include "net/response.hpp"
 
 namespace net {
 
 kernels::Result<ParsedRequest> make_health_probe(std::string_view body,
                                                  const actors::Service& service);
 
-// The answer to a probe that got no token. `steps`: how many the engine made meanwhile.
-Response judge_probe(const kernels::Error& error, uint64_t steps, const HttpLimits& limits);
+// Bounded in time. A probe that got no token is refused with 503, unless the engine is full or has
+// made steps for others meanwhile.
+GenerationTerms probe_terms(ServerContext& context);
 
 }  // namespace net

@@ -37,7 +37,7 @@ constexpr std::array kRoutes{
           .get = true,
           .generation = make_health_probe,
           .needs_model = true,
-          .probe = true},
+          .terms = probe_terms},
     Route{.path = "/metrics", .get = true, .plain = metrics},
     Route{.path = "/get_server_info", .get = true, .plain = server_info},
     Route{.path = "/server_info", .get = true, .plain = server_info},

@@ -4,12 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "net/generation_terms.hpp"
 #include "net/openai_api.hpp"
 #include "net/response.hpp"
 
 namespace net {
-
-struct ServerContext;
 
 struct RequestView {
   std::string_view path, body;
@@ -30,7 +29,7 @@ struct Route {
   bool slow = false;         // works in proportion to the body: on the helper thread
   bool needs_model = false;  // 503 until the model is loaded
   bool open = false;         // needs no API key
-  bool probe = false;        // generation: bounded in time, and every failure is a 503
+  GenerationTerms (*terms)(ServerContext& context) = usual_terms;  // of a generation that begins
 
   bool allows(std::string_view method) const;
   std::string allowed_methods() const;  // for the Allow header
