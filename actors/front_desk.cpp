@@ -123,14 +123,23 @@ bool FrontDesk::wanted(RequestId request) const {
   return found != open_.end() && !found->second.cancelled;
 }
 
-std::vector<RequestId> FrontDesk::matching(const std::string& rid) const {
+template <class Condition>
+std::vector<RequestId> FrontDesk::ids_where(Condition condition) const {
   std::vector<RequestId> found;
   const std::lock_guard lock(mutex_);
   for (const auto& [id, entry] : open_) {
-    if (rid.empty() || entry.rid == rid) found.push_back(id);
+    if (condition(entry)) found.push_back(id);
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::vector<RequestId> FrontDesk::open_requests() const {
+  return ids_where([](const Entry&) { return true; });
+}
+
+std::vector<RequestId> FrontDesk::matching(const std::string& rid) const {
+  return ids_where([&](const Entry& entry) { return entry.rid == rid; });
 }
 
 uint32_t FrontDesk::open_count() const {

@@ -37,7 +37,8 @@ class FrontDesk {
   bool cancel(runtime::RequestId request, kernels::Error why);
   std::optional<kernels::Error> cancelled(runtime::RequestId request) const;  // why, if it is
   bool wanted(runtime::RequestId request) const;                           // open and not cancelled
-  std::vector<runtime::RequestId> matching(const std::string& rid) const;  // "" = all
+  std::vector<runtime::RequestId> open_requests() const;                    // ascending
+  std::vector<runtime::RequestId> matching(const std::string& rid) const;  // ascending
 
   uint32_t open_count() const;
   uint64_t rejected_total() const;
@@ -50,6 +51,8 @@ class FrontDesk {
     uint64_t choices = 0;  // credits it holds
     std::optional<kernels::Error> cancelled;
   };
+  template <class Condition>
+  std::vector<runtime::RequestId> ids_where(Condition condition) const;
   struct IdHash {
     size_t operator()(runtime::RequestId id) const { return std::hash<uint64_t>{}(id.value); }
   };

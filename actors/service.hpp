@@ -97,7 +97,8 @@ class Service {
   virtual kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request,
                                                      Sink sink) = 0;
   virtual void abort(runtime::RequestId request) = 0;         // idempotent
-  virtual uint32_t abort_by_rid(const std::string& rid) = 0;  // how many were open; "" = all
+  virtual uint32_t abort_by_rid(const std::string& rid) = 0;  // how many were open
+  virtual uint32_t abort_all() = 0;                           // how many were open
   virtual ServiceMetrics metrics() = 0;
   virtual bool flush_cache() = 0;  // false while requests run
   virtual std::shared_ptr<const runtime::Tokenizer> tokenizer()

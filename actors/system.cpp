@@ -65,7 +65,7 @@ void System::Impl::end(runtime::RequestId request, const Error& error) {
 }
 
 void System::Impl::shut() {
-  for (const auto request : desk.matching("")) end(request, kShutdown);
+  for (const auto request : desk.open_requests()) end(request, kShutdown);
   stopping = true;
   wait_empty(kAbortWait);
 }
@@ -120,6 +120,12 @@ void System::abort(runtime::RequestId request) {
 
 uint32_t System::abort_by_rid(const std::string& rid) {
   const auto found = impl_->desk.matching(rid);
+  for (const auto request : found) abort(request);
+  return static_cast<uint32_t>(found.size());
+}
+
+uint32_t System::abort_all() {
+  const auto found = impl_->desk.open_requests();
   for (const auto request : found) abort(request);
   return static_cast<uint32_t>(found.size());
 }

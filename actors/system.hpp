@@ -49,6 +49,7 @@ class System final : public Service {
   kernels::Result<runtime::RequestId> submit(runtime::GenerateRequest request, Sink sink) override;
   void abort(runtime::RequestId request) override;
   uint32_t abort_by_rid(const std::string& rid) override;
+  uint32_t abort_all() override;
   ServiceMetrics metrics() override;
   bool flush_cache() override;
   std::shared_ptr<const runtime::Tokenizer> tokenizer() const override;

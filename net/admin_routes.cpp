@@ -132,7 +132,7 @@ Response abort_request(ServerContext& context, const RequestView& request) {
   if (!all && (!rid || rid->empty()))
     fields.fail("rid", "must name a request, or abort_all must be true");
   if (body.error()) return error_response(*body.error(), context.config.limits);
-  const uint32_t aborted = context.service.abort_by_rid(all ? std::string() : *rid);
+  const uint32_t aborted = all ? context.service.abort_all() : context.service.abort_by_rid(*rid);
   return ok(json::serialize(json::object{{"success", true}, {"aborted", aborted}}));
 }
 

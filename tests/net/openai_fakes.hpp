@@ -51,6 +51,7 @@ class FakeService final : public actors::Service {
   }
   void abort(runtime::RequestId) override {}
   uint32_t abort_by_rid(const std::string&) override { return 0; }
+  uint32_t abort_all() override { return 0; }
   actors::ServiceMetrics metrics() override { return {}; }
   bool flush_cache() override { return true; }
   std::shared_ptr<const runtime::Tokenizer> tokenizer() const override { return tokenizer_; }

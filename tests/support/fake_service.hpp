@@ -129,6 +129,7 @@ class FakeService final : public actors::Service {
     aborted_rids_.push_back(rid);
     return 2;
   }
+  uint32_t abort_all() override { return 3; }
   actors::ServiceMetrics metrics() override {
     if (before_metrics) before_metrics();
     return numbers;
