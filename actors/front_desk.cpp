@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/endings.hpp"
+
 namespace actors {
 
 using kernels::Error;
@@ -67,7 +69,7 @@ kernels::Result<RequestId> FrontDesk::admit(const std::string& rid, uint64_t cho
     case Phase::kStarting:
       return Error{ErrorCode::kUnavailable, "the model is still loading; try again soon", {}};
     case Phase::kDraining:
-      return Error{ErrorCode::kUnavailable, "the server is shutting down", {}};
+      return runtime::shutting_down();
     case Phase::kFailed:
       return Error{ErrorCode::kUnavailable, "the engine has failed: " + phase_.reason, {}};
     case Phase::kReady:

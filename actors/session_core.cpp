@@ -5,6 +5,7 @@
 
 #include "actors/sequence_ids.hpp"
 #include "kernels/base/verify.hpp"
+#include "runtime/endings.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -123,8 +124,7 @@ void SessionCore::on(runtime::SequenceFinished&& finished, Orders& orders) {
                       finished.reason == runtime::FinishReason::kError;
   Choice& choice = choices_.at(index);
   if (failed && !choice.done) {
-    const Error error =
-        finished.error.value_or(Error{ErrorCode::kCancelled, "the request was aborted", {}});
+    const Error error = finished.error.value_or(runtime::request_aborted());
     leave(error.code, orders);
     offer(Failed{error});
   } else if (!choice.done) {

@@ -7,18 +7,16 @@
 #include "actors/gateway.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/system_impl.hpp"
+#include "runtime/endings.hpp"
 
 namespace actors {
 namespace {
 
 using kernels::Error;
-using kernels::ErrorCode;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAbortWait{
     5000};  // an abort needs a few messages, and at most the steps under way
-
-const Error kShutdown{ErrorCode::kUnavailable, "the server is shutting down", {}};
 
 }  // namespace
 
@@ -65,7 +63,7 @@ void System::Impl::end(runtime::RequestId request, const Error& error) {
 }
 
 void System::Impl::shut() {
-  for (const auto request : desk.open_requests()) end(request, kShutdown);
+  for (const auto request : desk.open_requests()) end(request, runtime::shutting_down());
   stopping = true;
   wait_empty(kAbortWait);
 }
@@ -115,7 +113,7 @@ kernels::Result<runtime::RequestId> System::submit(runtime::GenerateRequest requ
 }
 
 void System::abort(runtime::RequestId request) {
-  impl_->end(request, {ErrorCode::kCancelled, "the request was aborted", {}});
+  impl_->end(request, runtime::request_aborted());
 }
 
 uint32_t System::abort_by_rid(const std::string& rid) {

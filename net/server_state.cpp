@@ -1,5 +1,7 @@
 #include "net/server_state.hpp"
 
+#include "runtime/endings.hpp"
+
 namespace net {
 
 ServerState state_of(const ServerContext& context) {
@@ -7,7 +9,7 @@ ServerState state_of(const ServerContext& context) {
   const actors::ServicePhase phase = context.service.phase();
   if (phase.kind == Kind::kFailed) return {"failed", phase.reason};
   if (context.draining || phase.kind == Kind::kDraining) {
-    return {"draining", "the server is shutting down"};
+    return {"draining", runtime::shutting_down().message};
   }
   if (phase.kind == Kind::kStarting) return {"starting", "the model is being loaded"};
   return {"ready", {}};

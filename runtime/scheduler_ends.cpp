@@ -5,19 +5,20 @@
 #include <utility>
 
 #include "kernels/base/verify.hpp"
+#include "runtime/endings.hpp"
 #include "runtime/scheduler_impl.hpp"
 
 namespace runtime {
 namespace {
 
-const char* why(kernels::ErrorCode code) {
+std::string why(kernels::ErrorCode code) {
   switch (code) {
     case kernels::ErrorCode::kTimeout:
       return "the request's deadline passed";
     case kernels::ErrorCode::kUnavailable:
-      return "the server is shutting down";
+      return shutting_down().message;
     default:
-      return "the request was aborted";
+      return request_aborted().message;
   }
 }
 
@@ -30,8 +31,8 @@ void Scheduler::Impl::abort(RequestId request, kernels::ErrorCode code) {
   for (const SequenceId id : open) {
     Sequence* sequence = find(id);
     VERIFY(sequence != nullptr);
-    std::string message = std::string(why(code)) + " after " +
-                          std::to_string(sequence->output_tokens()) + " output tokens";
+    std::string message =
+        why(code) + " after " + std::to_string(sequence->output_tokens()) + " output tokens";
     finish(*sequence, {FinishReason::kAbort, {}, kernels::Error{code, std::move(message), {}}});
   }
 }
