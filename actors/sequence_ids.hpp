@@ -3,12 +3,17 @@
 
 #include <cstdint>
 
+#include "actors/service.hpp"
+#include "kernels/base/verify.hpp"
 #include "memory/ids.hpp"
 #include "runtime/request.hpp"
 
 namespace actors {
 
+static_assert(kChoicesMax <= 1u << 16);
+
 inline memory::SequenceId sequence_of(runtime::RequestId request, uint32_t choice) {
+  VERIFY(choice < kChoicesMax);
   return {request.value << 16 | choice};
 }
 inline runtime::RequestId request_of(memory::SequenceId sequence) { return {sequence.value >> 16}; }
