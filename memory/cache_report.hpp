@@ -15,7 +15,7 @@ namespace memory {
 enum class MissReason : uint8_t {
   kNone,          // it did, up to less than one grid step
   kCold,          // nothing of the key was cached
-  kNoCheckpoint,  // KV was, but no checkpoint above it, or only a shallower one
+  kNoCheckpoint,  // KV was, but no checkpoint at the end of it
   kRestoreLimit,  // a deeper checkpoint lies beyond what the request may restore
   kNoRoom,        // the checkpoint had to be given up to admit the request at all
 };

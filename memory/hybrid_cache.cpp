@@ -26,7 +26,7 @@ HybridCache::HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> po
 }
 
 void HybridCache::handle(const CacheRequest& request, CacheReply& out) {
-  std::visit([&](const auto& one) { handle(one, out); }, request);
+  std::visit([&](const auto& one) { on(one, out); }, request);
   pool_->settle(out.commands);
 #ifndef NDEBUG
   check();
@@ -75,7 +75,7 @@ std::optional<SlotId> HybridCache::acquire_slot(CacheReply& out) {
 
 // ---- messages ----
 
-void HybridCache::handle(const Open& request, CacheReply& out) {
+void HybridCache::on(const Open& request, CacheReply& out) {
   VERIFY(request.ticket != 0);
   VERIFY(ledger_.find(request.ticket) == nullptr);
   VERIFY(request.restore_limit < request.key.elements.size());
@@ -158,10 +158,10 @@ void HybridCache::count_open(const Open& request, const Match& match, bool gave_
     record.reason = MissReason::kNoRoom;
   } else if (match.kv == 0) {
     record.reason = MissReason::kCold;
-  } else if (match.position < wanted / tree_.config().grid * tree_.config().grid) {
-    record.reason = MissReason::kNoCheckpoint;
   } else if (match.deepest > match.position) {
     record.reason = MissReason::kRestoreLimit;
+  } else if (match.position < wanted / tree_.config().grid * tree_.config().grid) {
+    record.reason = MissReason::kNoCheckpoint;
   }
   ++counters_.misses[static_cast<size_t>(record.reason)];
   this->record(record);
@@ -172,7 +172,7 @@ void HybridCache::record(const OpenRecord& record) {
   if (recent_.size() > kRecentMax) recent_.pop_front();
 }
 
-void HybridCache::handle(const Grow& request, CacheReply& out) {
+void HybridCache::on(const Grow& request, CacheReply& out) {
   Admission& admission = ledger_.at(request.ticket);
   if (!make_room({0, request.pages})) {
     ++counters_.grow_refused;
@@ -187,11 +187,11 @@ void HybridCache::handle(const Grow& request, CacheReply& out) {
   out.answers.push_back(Grown{request.sequence, request.ticket, std::move(blocks->pages)});
 }
 
-void HybridCache::handle(const Restored& request, CacheReply&) {
+void HybridCache::on(const Restored& request, CacheReply&) {
   tree_.release_state(ledger_.at(request.ticket).receipt);
 }
 
-void HybridCache::handle(const Donate& request, CacheReply& out) {
+void HybridCache::on(const Donate& request, CacheReply& out) {
   Admission& admission = ledger_.at(request.ticket);
   const auto slot = std::find(admission.snapshots.begin(), admission.snapshots.end(), request.slot);
   VERIFY(slot != admission.snapshots.end());
@@ -237,7 +237,7 @@ void HybridCache::handle(const Donate& request, CacheReply& out) {
   out.answers.push_back(answer);
 }
 
-void HybridCache::handle(const Drop& request, CacheReply&) {
+void HybridCache::on(const Drop& request, CacheReply&) {
   if (ledger_.find(request.ticket) == nullptr) return;
   const Admission closed = ledger_.close(request.ticket);
   pool_->release(closed.working);

@@ -50,11 +50,11 @@ class HybridCache {
   void check() const;  // VERIFYs the invariant; called after every message in debug builds
 
  private:
-  void handle(const Open& request, CacheReply& out);
-  void handle(const Grow& request, CacheReply& out);
-  void handle(const Restored& request, CacheReply& out);
-  void handle(const Donate& request, CacheReply& out);
-  void handle(const Drop& request, CacheReply& out);
+  void on(const Open& request, CacheReply& out);
+  void on(const Grow& request, CacheReply& out);
+  void on(const Restored& request, CacheReply& out);
+  void on(const Donate& request, CacheReply& out);
+  void on(const Drop& request, CacheReply& out);
 
   bool make_room(BlockWant want);  // by eviction; false: nothing was evicted that could have helped
   std::optional<SlotId> acquire_slot(CacheReply& out);
