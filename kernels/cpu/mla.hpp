@@ -8,14 +8,20 @@
 
 namespace kernels::cpu {
 
-constexpr size_t kMlaTaskRows = 8;  // query rows that share a pass over the pages
-constexpr size_t kMlaTaskHeads = 16;
+constexpr size_t kMlaTaskQueries = 128;  // query rows times heads that share a pass over the pages
 
-// Rows [row_begin, row_end) of a segment (relative to it) for heads [head_begin, head_end).
+// Rows [row_begin, row_end) of a segment (relative to it) for heads [head_begin, head_end), over
+// the positions of spans [span_begin, span_end).
 struct MlaTask {
   const Segment* segment;
   uint32_t row_begin, row_end;
   uint32_t head_begin, head_end;
+  uint32_t span_begin, span_end;
+  // Where the sums of all spans go when several tasks share them, mla_partial_floats() for each
+  // span; null: this task has all spans and finishes by itself.
+  float* partials;
+
+  size_t queries() const { return size_t{row_end - row_begin} * (head_end - head_begin); }
 };
 
 struct MlaAttention {
@@ -34,7 +40,12 @@ std::byte* mla_cache_row(const MlaArgs& args, const BatchView& batch, const Segm
 // d_rope] is scratch.
 void mla_append(const MlaArgs& args, const float* ckv, std::byte* target, float* normed);
 
+uint32_t mla_spans(const Segment& segment, uint32_t row_end);  // spans that rows < row_end see
+size_t mla_partial_floats(const MlaArgs& args, size_t queries);
 size_t mla_scratch(const MlaArgs& args);  // floats
 void mla_attend(const MlaAttention& attention, const MlaTask& task, float* scratch);
+// After all tasks that share `task`'s partials: merges them for query `query` and writes its
+// output.
+void mla_finish(const MlaAttention& attention, const MlaTask& task, size_t query);
 
 }  // namespace kernels::cpu

@@ -10,8 +10,9 @@
 #include "kernels/cpu/kda.hpp"
 #include "kernels/cpu/matmul.hpp"
 #include "kernels/cpu/matrix.hpp"
-#include "kernels/cpu/mla.hpp"
+#include "kernels/cpu/mla_engine.hpp"
 #include "kernels/cpu/route.hpp"
+#include "kernels/cpu/row_loop.hpp"
 #include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/scratch.hpp"
 #include "kernels/cpu/thread_pool.hpp"
@@ -20,11 +21,8 @@ namespace kernels {
 namespace cpu {
 namespace {
 
-constexpr size_t kSerialFloats =
-    8192;  // less work than this is done before another thread has woken
 constexpr size_t kColumnChunk = 2048;  // columns of one row-wise task
 constexpr size_t kMaxSources = 64;     // attention-residual bank rows plus the prefix
-constexpr size_t kMlaBufferFloats = size_t{8} << 20;  // 32 MB for each of the two latent buffers
 
 void embed_row(const MatrixView& table, size_t id, float* out) {
   for (size_t i = 0; i < table.k; ++i) {
@@ -46,7 +44,11 @@ void embed_row(const MatrixView& table, size_t id, float* out) {
 class CpuOps final : public Ops {
  public:
   explicit CpuOps(unsigned threads)
-      : pool_(threads), matmul_(pool_), experts_(pool_, matmul_), scratch_(threads) {}
+      : pool_(threads),
+        matmul_(pool_),
+        experts_(pool_, matmul_),
+        mla_(pool_, matmul_),
+        scratch_(threads) {}
 
   MatrixPtr pack(const MatrixView& view) override {
     return std::make_unique<PanelMatrix>(view, pool_);
@@ -107,7 +109,7 @@ class CpuOps final : public Ops {
   }
 
   void kda(const KdaArgs& args, const BatchView& batch) override;
-  void mla(const MlaArgs& args, const BatchView& batch) override;
+  void mla(const MlaArgs& args, const BatchView& batch) override { mla_.run(args, batch); }
 
   void route(const RouteArgs& args, size_t rows, Routing& out) override {
     VERIFY(args.top_k >= 1 && args.top_k <= args.experts);
@@ -128,24 +130,13 @@ class CpuOps final : public Ops {
   }
 
  private:
-  // fn(row, thread) for every row, several rows to a task, serially where waking threads would cost
-  // more.
   template <class Fn>
   void for_rows_on_thread(size_t rows, size_t floats_per_row, const Fn& fn) {
-    if (rows * floats_per_row < 2 * kSerialFloats) {
-      for (size_t row = 0; row < rows; ++row) fn(row, 0);
-      return;
-    }
-    const size_t step = std::max<size_t>(1, kSerialFloats / floats_per_row);
-    pool_.parallel_for((rows + step - 1) / step, [&](size_t task, unsigned thread) {
-      const size_t end = std::min(rows, (task + 1) * step);
-      for (size_t row = task * step; row < end; ++row) fn(row, thread);
-    });
+    cpu::for_rows(pool_, rows, floats_per_row, fn);
   }
-
   template <class Fn>
   void for_rows(size_t rows, size_t floats_per_row, const Fn& fn) {
-    for_rows_on_thread(rows, floats_per_row, [&](size_t row, unsigned) { fn(row); });
+    cpu::for_rows(pool_, rows, floats_per_row, [&](size_t row, unsigned) { fn(row); });
   }
 
   // fn(row, column, count): for element-wise work, which may also be cut across a row.
@@ -158,16 +149,11 @@ class CpuOps final : public Ops {
     });
   }
 
-  void mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t first_row, uint32_t rows);
-
   ThreadPool pool_;
   MatmulEngine matmul_;
   ExpertEngine experts_;
+  MlaEngine mla_;
   std::vector<Scratch> scratch_;  // one per thread
-  Scratch mla_query_, mla_out_;
-  std::vector<MlaTask> mla_tasks_;
-  std::vector<RowSource> sources_;
-  std::vector<Product> products_;
 };
 
 void CpuOps::kda(const KdaArgs& args, const BatchView& batch) {
@@ -182,89 +168,6 @@ void CpuOps::kda(const KdaArgs& args, const BatchView& batch) {
     const Segment& segment = batch.segments[task / args.heads];
     if (segment.row_count != 0)
       kda_head(args, segment, task % args.heads, scratch_[thread].reserve(floats));
-  });
-}
-
-void CpuOps::mla(const MlaArgs& args, const BatchView& batch) {
-  VERIFY(args.page_tokens >= 1 && (args.page_tokens & (args.page_tokens - 1)) == 0);
-  VERIFY(args.kv_dtype == DType::kF32 || args.kv_dtype == DType::kBF16);
-  VERIFY(args.absorb_k.size() == args.heads && args.absorb_v.size() == args.heads);
-  const size_t width = args.kv_lora + args.d_rope;
-  for (const Segment& segment : batch.segments) {
-    for_rows_on_thread(segment.row_count, width, [&](size_t row, unsigned thread) {
-      if (segment.position + row < segment.write_from) return;
-      mla_append(args, args.ckv.data + (segment.row_begin + row) * args.ckv.ld,
-                 mla_cache_row(args, batch, segment, segment.position + row),
-                 scratch_[thread].reserve(width));
-    });
-  }
-  const size_t row_floats = args.heads * args.kv_lora;
-  const auto step =
-      static_cast<uint32_t>(std::max<size_t>(kGroupRows, kMlaBufferFloats / row_floats));
-  for (uint32_t row = 0; row < batch.row_count; row += step) {
-    mla_rows(args, batch, row, std::min(step, batch.row_count - row));
-  }
-}
-
-// Attention for batch rows [first_row, first_row + rows); every row of the batch is already in the
-// cache.
-void CpuOps::mla_rows(const MlaArgs& args, const BatchView& batch, uint32_t first_row,
-                      uint32_t rows) {
-  const size_t row_floats = args.heads * args.kv_lora;
-  float* query = mla_query_.reserve(rows * row_floats);
-  float* latent = mla_out_.reserve(rows * row_floats);
-
-  sources_.clear();
-  for (size_t head = 0; head < args.heads; ++head) {
-    const float* q = args.q.data + first_row * args.q.ld + head * (args.d_nope + args.d_rope);
-    sources_.push_back({{q, args.q.ld}, nullptr, rows, args.d_nope});
-  }
-  std::span<const PackedRows> packed = matmul_.pack(sources_);
-  products_.clear();
-  for (size_t head = 0; head < args.heads; ++head) {
-    products_.push_back(
-        {args.absorb_k[head].get(), packed[head], {query + head * args.kv_lora, row_floats}});
-  }
-  matmul_.run(products_);
-
-  // Heads share a pass over the cache; they are split only as far as the threads need.
-  const size_t split = rows >= 4 * kMlaTaskRows ? 1 : pool_.size();
-  const size_t heads = std::min(kMlaTaskHeads, (args.heads + 4 * split - 1) / (4 * split) * 4);
-  mla_tasks_.clear();
-  for (const Segment& segment : batch.segments) {
-    const uint32_t begin = std::max(segment.row_begin, first_row);
-    const uint32_t end = std::min(segment.row_begin + segment.row_count, first_row + rows);
-    for (uint32_t row = begin; row < end; row += kMlaTaskRows) {
-      for (size_t head = 0; head < args.heads; head += heads) {
-        mla_tasks_.push_back({&segment, row - segment.row_begin,
-                              std::min<uint32_t>(row + kMlaTaskRows, end) - segment.row_begin,
-                              static_cast<uint32_t>(head),
-                              static_cast<uint32_t>(std::min(head + heads, args.heads))});
-      }
-    }
-  }
-  const MlaAttention attention = {&args, &batch, first_row, query, latent};
-  const size_t floats = mla_scratch(args);
-  pool_.parallel_for(mla_tasks_.size(), [&](size_t i, unsigned thread) {
-    mla_attend(attention, mla_tasks_[i], scratch_[thread].reserve(floats));
-  });
-
-  sources_.clear();
-  for (size_t head = 0; head < args.heads; ++head) {
-    sources_.push_back({{latent + head * args.kv_lora, row_floats}, nullptr, rows, args.kv_lora});
-  }
-  packed = matmul_.pack(sources_);
-  products_.clear();
-  for (size_t head = 0; head < args.heads; ++head) {
-    float* out = args.out.data + first_row * args.out.ld + head * args.d_v;
-    products_.push_back({args.absorb_v[head].get(), packed[head], {out, args.out.ld}});
-  }
-  matmul_.run(products_);
-  if (args.gate == nullptr) return;
-  for_rows(rows, args.heads * args.d_v, [&](size_t row) {
-    const size_t at = first_row + row;
-    sigmoid_gate_row(args.gate->data + at * args.gate->ld, args.out.data + at * args.out.ld,
-                     args.heads * args.d_v);
   });
 }
 

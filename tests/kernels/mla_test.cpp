@@ -179,6 +179,30 @@ TEST_CASE("Attention has the same bytes for any page size, chunking and thread c
   });
 }
 
+TEST_CASE("A long sequence's spans merge to the same bytes, however rows and threads share them",
+          "[kernels][property]") {
+  const auto seed = GENERATE(range(10u, 13u));
+  CAPTURE(seed);
+  std::mt19937 rng(seed);
+  tools::for_each_target([&] {
+    // Rows on both sides of the span boundaries at 512 and 1024; the last step is a decode.
+    const Layer layer(rng, 1 + rng() % 11, 16, 8, 1040);
+    std::vector<float> whole(layer.rows * layer.heads * layer.d_v);
+    Cache cache(rng, layer, 64);
+    run(*make_cpu_ops(1), layer, cache, whole, 0, layer.rows);
+    Cache pages(rng, layer, seed == 11 ? 16 : 128);
+    const auto ops = make_cpu_ops(2);
+    std::vector<float> out(whole.size());
+    for (size_t row = 0; row < layer.rows;) {
+      const size_t left = layer.rows - row, most = row < 500 ? 300 : 1 + rng() % 30;
+      const size_t count = std::min(left, 1 + rng() % most);
+      run(*ops, layer, pages, out, row, count);
+      row += count;
+    }
+    CHECK(tools::same_bytes(out, whole));
+  });
+}
+
 TEST_CASE("Attention without a gate leaves the values unscaled", "[kernels]") {
   std::mt19937 rng(5);
   Layer layer(rng, 2, 32, 16, 3);
