@@ -33,8 +33,8 @@ class Hops {
 }  // namespace
 
 TEST_CASE("Text that cannot fit is refused before any of it is encoded", "[actors]") {
-  const TextEncoder encoder(lab_tokenizer(), {512, 10, {}});
-  const size_t most = 10 * lab_tokenizer()->longest_token_bytes();
+  const TextEncoder encoder(support::byte_tokenizer(), {512, 10, {}});
+  const size_t most = 10 * support::byte_tokenizer()->longest_token_bytes();
   int questions = 0;
   const auto wanted = [&] { return ++questions > 0; };
   auto fits = ask(std::string(most, 'x'));
@@ -50,7 +50,7 @@ TEST_CASE("Text that cannot fit is refused before any of it is encoded", "[actor
 }
 
 TEST_CASE("Encoding ends soon after its request is no longer wanted", "[actors]") {
-  const TextEncoder encoder(lab_tokenizer(), kNoLimits);
+  const TextEncoder encoder(support::byte_tokenizer(), kNoLimits);
   std::string words;
   for (int i = 0; i < 50'000; ++i) words += " word";
   int questions = 0;
@@ -66,7 +66,7 @@ TEST_CASE("A session that ends while its prompt is encoded waits for the outcome
   uint64_t now = 1'000'000'000;
   Telemetry telemetry{[&] { return now; }};
   CancelBoard board;
-  const SessionContext context{lab_tokenizer(), [&] { return now; }, &telemetry, &board};
+  const SessionContext context{support::byte_tokenizer(), [&] { return now; }, &telemetry, &board};
   const Recorder recorder;
   SessionCore core({7}, now, recorder.sink(), context);
   CHECK(core.on_abort({ErrorCode::kCancelled, "gone", {}}).empty());
@@ -99,8 +99,7 @@ TEST_CASE("Prompts of clients that are gone are not encoded", "[actors][property
   CHECK(lab.open() == 0);
 }
 
-TEST_CASE("A deadline also ends a request whose prompt waits to be encoded",
-          "[actors][property]") {
+TEST_CASE("A deadline also ends a request whose prompt waits to be encoded", "[actors][property]") {
   const auto seed = GENERATE(range(0u, 30u));
   CAPTURE(seed);
   SystemLab lab(lab_config(), alphabet_factory(), seed);

@@ -20,7 +20,7 @@ struct Desk {
   uint64_t now = 1'000'000'000;
   Telemetry telemetry{[this] { return now; }};
   CancelBoard board;
-  SessionContext context{lab_tokenizer(), [this] { return now; }, &telemetry, &board};
+  SessionContext context{support::byte_tokenizer(), [this] { return now; }, &telemetry, &board};
   Recorder recorder;
   SessionCore core;
 

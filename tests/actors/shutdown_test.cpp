@@ -45,9 +45,7 @@ class GatedModel final : public runtime::Model {
     gate_->step();
     model_.forward(batch, memory);
   }
-  void logits(size_t first, size_t count, float* out) override {
-    model_.logits(first, count, out);
-  }
+  void logits(size_t first, size_t count, float* out) override { model_.logits(first, count, out); }
 
  private:
   AlphabetModel model_;
@@ -63,7 +61,7 @@ TEST_CASE("Plans that wait behind the step under way are not run once a drain ga
   options.factory = [gate](kernels::Ops&, const runtime::ModelOptions& model) {
     LoadedModel loaded;
     loaded.model = std::make_unique<GatedModel>(model.page_tokens, gate);
-    loaded.tokenizer = lab_tokenizer();
+    loaded.tokenizer = support::byte_tokenizer();
     return loaded;
   };
   const Recorder recorder;

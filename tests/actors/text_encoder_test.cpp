@@ -26,7 +26,7 @@ std::string message_of(const TextEncoder& encoder, GenerateRequest request) {
 }  // namespace
 
 TEST_CASE("Text and ids become prompts with their output limits", "[actors]") {
-  const TextEncoder encoder(actors::lab_tokenizer(), kLimits);
+  const TextEncoder encoder(support::byte_tokenizer(), kLimits);
   auto request = ask("hello", 3);
   request.prompts.push_back(std::vector<runtime::TokenId>{1, 2, 3});
   const auto encoded = encoder.encode(request);
@@ -49,7 +49,7 @@ TEST_CASE("Text and ids become prompts with their output limits", "[actors]") {
 }
 
 TEST_CASE("What the model cannot take is refused by field", "[actors]") {
-  const TextEncoder encoder(actors::lab_tokenizer(), kLimits);
+  const TextEncoder encoder(support::byte_tokenizer(), kLimits);
   CHECK(message_of(encoder, with_ids({})) == "prompt: must hold at least one token");
   CHECK(message_of(encoder, with_ids({1, 512})) ==
         "prompt[1] must be a token id between 0 and 511, got 512");
@@ -57,8 +57,7 @@ TEST_CASE("What the model cannot take is refused by field", "[actors]") {
         "prompt[0] must be a token id between 0 and 511, got -1");
   auto lists = with_ids({1});
   lists.prompts.push_back(std::vector<runtime::TokenId>{2, 3, 600});
-  CHECK(message_of(encoder, lists) ==
-        "prompt[1][2] must be a token id between 0 and 511, got 600");
+  CHECK(message_of(encoder, lists) == "prompt[1][2] must be a token id between 0 and 511, got 600");
   CHECK(message_of(encoder, ask("hello", 16)) ==
         "max_tokens: this server's context is 20 tokens, the prompt has 5 and max_tokens is 16; "
         "ask for at most 15");

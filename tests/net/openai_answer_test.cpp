@@ -1,11 +1,13 @@
 // Streamed chunks joined again are the whole answer; and a few answers byte by byte.
 #include "net/openai_answer.hpp"
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "openai_fakes.hpp"
 #include "openai_random.hpp"
+#include "tests/support/tokenizer_directory.hpp"
 
 namespace {
 
@@ -13,14 +15,13 @@ namespace json = boost::json;
 using testing::Events;
 using testing::RandomAnswer;
 using Kind = runtime::ChatDelta::Kind;
-using testing::text_of;
 
 net::AnswerHead head(bool include_usage = true) {
   return {"id-1", 1700000000, "m \"x\"", "fp_1", include_usage};
 }
 
 net::ChatAnswerOptions chat_options(uint32_t choices, bool logprobs) {
-  return {head(), choices, logprobs, "key", testing::byte_tokenizer()};
+  return {head(), choices, logprobs, "key", support::byte_tokenizer()};
 }
 
 struct Both {
@@ -192,7 +193,7 @@ TEST_CASE("The chunks of any completion stream join to the unstreamed answer",
   options.return_token_ids = random.below(2) == 0;
   options.tokens_as_ids = random.below(2) == 0;
   options.skip_special_tokens = random.below(2) == 0;
-  if (random.below(4) != 0) options.tokenizer = testing::byte_tokenizer();
+  if (random.below(4) != 0) options.tokenizer = support::byte_tokenizer();
   const auto events = random.events(options.prompts, options.n, false, options.logprobs,
                                     options.echo && options.logprobs);
   const auto streamed = net::make_completion_answer(options);
@@ -279,7 +280,7 @@ TEST_CASE(
   net::CompletionAnswerOptions options;
   options.head = head(false);
   options.echo = options.logprobs = options.return_token_ids = true;
-  options.tokenizer = testing::byte_tokenizer();
+  options.tokenizer = support::byte_tokenizer();
   const auto answer = net::make_completion_answer(options);
   actors::Delta delta;  // max_tokens 0: nothing generated
   const std::vector<runtime::TokenId> prompt = {'a', 0xC3, 0xA9, 'b'};
@@ -291,7 +292,7 @@ TEST_CASE(
        Events{actors::Accepted{{prompt}}, delta, done, actors::Done{4, 0, 0}})
     answer->collect(event);
   const auto choice = json::parse(answer->body()).at("choices").at(0);
-  CHECK(text_of(choice.at("text")) == "a\u00e9b");
+  CHECK(choice.at("text").as_string() == "a\u00e9b");
   CHECK(choice.at("token_ids").as_array().empty());
   CHECK(json::serialize(choice.at("prompt_token_ids")) == "[97,195,169,98]");
   CHECK(choice.at("finish_reason").as_string() == "length");
@@ -308,7 +309,7 @@ TEST_CASE("Tokens can be named by id, and two tokens of one name keep the likeli
   net::CompletionAnswerOptions options;
   options.head = head(false);
   options.logprobs = options.tokens_as_ids = true;
-  options.tokenizer = testing::byte_tokenizer();
+  options.tokenizer = support::byte_tokenizer();
   const auto answer = net::make_completion_answer(options);
   actors::Delta delta;
   delta.text = "a";

@@ -1,7 +1,9 @@
 // Malformed bodies, each with the exact message and the field it blames.
 #include <catch2/catch.hpp>
 
-#include "openai_fakes.hpp"
+#include "net/openai_api.hpp"
+#include "tests/support/fake_service.hpp"
+#include "tests/support/tokenizer_directory.hpp"
 
 namespace {
 
@@ -189,11 +191,9 @@ const std::vector<Malformed> kCompletion = {
     {R"("prompt":["a",5])", "prompt[1]", "prompt[1] must be a string, like prompt[0], got 5"},
     {R"("prompt":[[1],"a"])", "prompt[1]",
      R"(prompt[1] must be an array, like prompt[0], got "a")"},
-    {R"("prompt":[1,"a"])", "prompt[1]",
-     R"(prompt[1] must be a token id, got "a")"},
+    {R"("prompt":[1,"a"])", "prompt[1]", R"(prompt[1] must be a token id, got "a")"},
     {R"("prompt":[1,2147483648])", "prompt[1]", "prompt[1] must be a token id, got 2147483648"},
-    {R"("prompt":[[1],[2,-1]])", "prompt[1][1]",
-     "prompt[1][1] must be a token id, got -1"},
+    {R"("prompt":[[1],[2,-1]])", "prompt[1][1]", "prompt[1][1] must be a token id, got -1"},
     {R"("prompt":5)", "prompt",
      "prompt must be a string, an array of strings, an array of token ids or an array of such "
      "arrays, got 5"},
@@ -228,7 +228,7 @@ const std::vector<Malformed> kBodies = {
 
 TEST_CASE("Every malformed field is refused with its name, its value and what would be right",
           "[net][openai]") {
-  const testing::FakeService service;
+  const support::FakeService service(support::byte_tokenizer());
   for (const Malformed& bad : kSampling) {
     check_refused(net::parse_chat_request(chat(bad.fields), service), bad);
     check_refused(net::parse_completion_request(completion(bad.fields), service), bad);
@@ -244,7 +244,7 @@ TEST_CASE("Every malformed field is refused with its name, its value and what wo
 }
 
 TEST_CASE("A body that is not a JSON object is refused by every endpoint", "[net][openai]") {
-  const testing::FakeService service;
+  const support::FakeService service(support::byte_tokenizer());
   auto bodies = kBodies;
   bodies.push_back({"{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}", "",
                     "the body is nested deeper than 64 levels"});
@@ -258,7 +258,7 @@ TEST_CASE("A body that is not a JSON object is refused by every endpoint", "[net
 }
 
 TEST_CASE("An adapter that is not loaded is not found", "[net][openai]") {
-  const testing::FakeService service;
+  const support::FakeService service(support::byte_tokenizer());
   const Malformed bad = {
       R"("model":"tiny-k3:poet")", "model",
       R"(model names the adapter "poet" (after the colon), and no adapter of that name is loaded)"};
@@ -269,7 +269,7 @@ TEST_CASE("An adapter that is not loaded is not found", "[net][openai]") {
 }
 
 TEST_CASE("Without a tokenizer everything that needs text is refused", "[net][openai]") {
-  const testing::FakeService service(false);
+  const support::FakeService service;
   check_refused(
       net::parse_chat_request(chat("\"n\":1"), service),
       {"", "messages",
@@ -286,7 +286,7 @@ TEST_CASE("Without a tokenizer everything that needs text is refused", "[net][op
 }
 
 TEST_CASE("Malformed token questions are refused", "[net][openai]") {
-  const testing::FakeService service;
+  const support::FakeService service(support::byte_tokenizer());
   check_refused(net::answer_tokenize("{}", service),
                 {"", "prompt", "give either prompt or messages"});
   check_refused(net::answer_tokenize(R"({"prompt":"a","messages":[]})", service),

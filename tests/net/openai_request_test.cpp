@@ -1,14 +1,21 @@
 // Good requests: what becomes of their fields.
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
-#include "openai_fakes.hpp"
+#include "net/openai_api.hpp"
+#include "tests/support/fake_service.hpp"
+#include "tests/support/tokenizer_directory.hpp"
 
 namespace {
 
+namespace json = boost::json;
 using runtime::ChatPrompt;
-using testing::FakeService;
+using support::byte_tokenizer;
+using support::FakeService;
 
-net::ParsedRequest parse_chat(const std::string& body, const FakeService& service = FakeService()) {
+net::ParsedRequest parse_chat(const std::string& body,
+                              const FakeService& service = FakeService(byte_tokenizer())) {
   auto parsed = net::parse_chat_request(body, service);
   INFO((parsed ? std::string() : parsed.error().message));
   REQUIRE(parsed.has_value());
@@ -16,7 +23,7 @@ net::ParsedRequest parse_chat(const std::string& body, const FakeService& servic
 }
 
 net::ParsedRequest parse_completion(const std::string& body,
-                                    const FakeService& service = FakeService()) {
+                                    const FakeService& service = FakeService(byte_tokenizer())) {
   auto parsed = net::parse_completion_request(body, service);
   INFO((parsed ? std::string() : parsed.error().message));
   REQUIRE(parsed.has_value());
@@ -207,8 +214,8 @@ TEST_CASE("Thinking is set by effort, by the template's switch and by the server
       chat_prompt(R"(,"chat_template_kwargs":{"enable_thinking":false},"reasoning_effort":"high")")
           .thinking);
   CHECK(chat_prompt(R"(,"chat_template_kwargs":{"thinking":true,"other":5})").effort == "max");
-  FakeService service;
-  service.info_.default_reasoning_effort = "medium";
+  FakeService service(byte_tokenizer());
+  service.facts.default_reasoning_effort = "medium";
   const auto parsed = parse_chat(R"({"messages":[{"role":"user","content":"hi"}]})", service);
   CHECK(std::get<ChatPrompt>(parsed.generate.prompts.at(0)).effort == "medium");
 }
@@ -225,30 +232,30 @@ TEST_CASE("response_format is passed on unless it asks for text", "[net][openai]
 
 TEST_CASE("Token-id prompts need no tokenizer", "[net][openai]") {
   const auto parsed =
-      parse_completion(R"({"prompt":[1,2],"logprobs":0,"stop_token_ids":[3]})", FakeService(false));
+      parse_completion(R"({"prompt":[1,2],"logprobs":0,"stop_token_ids":[3]})", FakeService());
   CHECK(parsed.generate.prompts.size() == 1);
 }
 
 TEST_CASE("Tokens of a text come back as that text", "[net][openai]") {
-  const FakeService service;
+  const FakeService service(byte_tokenizer());
   const auto tokens =
       net::answer_tokenize(R"({"prompt":"h\u00e9 <|open|>","add_special_tokens":true})", service);
   REQUIRE(tokens.has_value());
-  const auto parsed = testing::json::parse(*tokens);
+  const auto parsed = json::parse(*tokens);
   CHECK(parsed.at("count").as_int64() == 12);  // bytes: text never yields a control id
   CHECK(parsed.at("max_model_len").as_int64() == 4096);
-  const auto text = net::answer_detokenize(
-      R"({"tokens":)" + testing::json::serialize(parsed.at("tokens")) + "}", service);
+  const auto text =
+      net::answer_detokenize(R"({"tokens":)" + json::serialize(parsed.at("tokens")) + "}", service);
   REQUIRE(text.has_value());
-  CHECK(testing::text_of(testing::json::parse(*text).at("prompt")) == "h\u00e9 <|open|>");
-  CHECK(testing::text_of(testing::json::parse(*text).at("text")) == "h\u00e9 <|open|>");
+  CHECK(json::parse(*text).at("prompt").as_string() == "h\u00e9 <|open|>");
+  CHECK(json::parse(*text).at("text").as_string() == "h\u00e9 <|open|>");
 }
 
 TEST_CASE("A conversation can be counted in tokens", "[net][openai]") {
-  const auto tokens =
-      net::answer_tokenize(R"({"messages":[{"role":"user","content":"hi"}]})", FakeService());
+  const auto tokens = net::answer_tokenize(R"({"messages":[{"role":"user","content":"hi"}]})",
+                                           FakeService(byte_tokenizer()));
   REQUIRE(tokens.has_value());
-  const auto parsed = testing::json::parse(*tokens);
+  const auto parsed = json::parse(*tokens);
   CHECK(parsed.at("count").as_int64() ==
         static_cast<int64_t>(parsed.at("tokens").as_array().size()));
   CHECK(parsed.at("count").as_int64() > 20);
@@ -256,12 +263,10 @@ TEST_CASE("A conversation can be counted in tokens", "[net][openai]") {
 
 TEST_CASE("Text that cannot fit is not tokenized, and nothing is once nobody waits",
           "[net][openai]") {
-  FakeService service;
-  service.info_.context_length = 10;
+  FakeService service(byte_tokenizer());
+  service.facts.context_length = 10;
   const size_t most = 10 * service.tokenizer()->longest_token_bytes();
-  const auto body = [](size_t bytes) {
-    return R"({"prompt":")" + std::string(bytes, 'x') + "\"}";
-  };
+  const auto body = [](size_t bytes) { return R"({"prompt":")" + std::string(bytes, 'x') + "\"}"; };
   CHECK(net::answer_tokenize(body(most), service).has_value());
   const auto refused = net::answer_tokenize(body(most + 1), service);
   REQUIRE_FALSE(refused.has_value());
@@ -272,16 +277,17 @@ TEST_CASE("Text that cannot fit is not tokenized, and nothing is once nobody wai
   std::string words;
   for (int i = 0; i < 50'000; ++i) words += " word";
   int questions = 0;
-  const auto stopped = net::answer_tokenize(R"({"prompt":")" + words + "\"}", FakeService(),
-                                            [&] { return ++questions < 5; });
+  const auto stopped =
+      net::answer_tokenize(R"({"prompt":")" + words + "\"}", FakeService(byte_tokenizer()),
+                           [&] { return ++questions < 5; });
   REQUIRE_FALSE(stopped.has_value());
   CHECK(questions <= 6);
 }
 
 TEST_CASE("Models and errors have OpenAI's shape", "[net][openai]") {
-  const auto models = testing::json::parse(net::models_json(FakeService().info()));
+  const auto models = json::parse(net::models_json(FakeService().info()));
   CHECK(models.at("object").as_string() == "list");
-  CHECK(models.at("data").at(0).at("id").as_string() == "tiny-k3");
+  CHECK(models.at("data").at(0).at("id").as_string() == "tiny");
   CHECK(models.at("data").at(0).at("max_model_len").as_int64() == 4096);
   CHECK(models.at("models") == models.at("data"));
   using kernels::ErrorCode;
@@ -291,15 +297,14 @@ TEST_CASE("Models and errors have OpenAI's shape", "[net][openai]") {
       {ErrorCode::kInternal, 500}};
   for (const auto& [code, status] : statuses) {
     CHECK(net::http_status(code) == status);
-    const auto error =
-        testing::json::parse(net::error_json({code, "a \"b\"\n", ""}, status)).at("error");
+    const auto error = json::parse(net::error_json({code, "a \"b\"\n", ""}, status)).at("error");
     CHECK(error.at("message").as_string() == "a \"b\"\n");
     CHECK(error.at("param").is_null());
     CHECK(error.at("type").is_string());
     CHECK(error.as_object().contains("code"));
   }
   const auto model =
-      testing::json::parse(net::error_json({ErrorCode::kNotFound, "no", "model"}, 404)).at("error");
+      json::parse(net::error_json({ErrorCode::kNotFound, "no", "model"}, 404)).at("error");
   CHECK(model.at("code").as_string() == "model_not_found");
   CHECK(model.at("param").as_string() == "model");
 }

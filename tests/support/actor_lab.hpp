@@ -3,14 +3,11 @@
 // produced.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -23,8 +20,8 @@
 #include <vector>
 
 #include "actors/system_impl.hpp"
-#include "runtime/tokenizer_files.hpp"
 #include "runtime/trace.hpp"
+#include "tests/support/tokenizer_directory.hpp"
 
 namespace actors {
 
@@ -206,25 +203,11 @@ class AlphabetModel final : public runtime::Model {
   std::vector<runtime::TokenId> wanted_;
 };
 
-// Written once per process.
-inline std::shared_ptr<const runtime::Tokenizer> lab_tokenizer() {
-  static const auto tokenizer = [] {
-    const auto folder =
-        std::filesystem::temp_directory_path() / ("sluice-lab-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder);
-    runtime::write_tokenizer_files(folder.string(), 512);
-    auto loaded = runtime::Tokenizer::load(folder.string());
-    std::filesystem::remove_all(folder);
-    return loaded;
-  }();
-  return tokenizer;
-}
-
 inline ModelFactory alphabet_factory(bool with_tokenizer = true) {
   return [with_tokenizer](kernels::Ops&, const runtime::ModelOptions& options) {
     LoadedModel loaded;
     loaded.model = std::make_unique<AlphabetModel>(options.page_tokens);
-    if (with_tokenizer) loaded.tokenizer = lab_tokenizer();
+    if (with_tokenizer) loaded.tokenizer = support::byte_tokenizer();
     loaded.max_positions = 512;
     loaded.end_ids = {AlphabetModel::kEnd};
     return loaded;

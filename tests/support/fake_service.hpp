@@ -49,7 +49,10 @@ class FakeService final : public actors::Service {
     actors::Sink sink;
   };
 
-  FakeService() {
+  // No tokenizer: token-id prompts only.
+  explicit FakeService(std::shared_ptr<const runtime::Tokenizer> tokenizer = nullptr)
+      : words(std::move(tokenizer)) {
+    facts.has_tokenizer = words != nullptr;
     facts.model_name = "tiny";
     facts.model_path = "/models/tiny";
     facts.context_length = 4096;

@@ -80,16 +80,19 @@ class TokenizerDirectory {
 // One token per byte (id = byte), then the special tokens in the order of the real vocabulary: 512
 // ids.
 inline std::shared_ptr<const runtime::Tokenizer> byte_tokenizer() {
-  TokenizerDirectory directory;
-  directory.write_model(single_bytes());
-  directory.write_special({{256, "[BOS]"},
-                           {257, "[EOS]"},
-                           {258, "<|end_of_msg|>"},
-                           {259, "<|open|>"},
-                           {260, "<|close|>"},
-                           {261, "<|sep|>"},
-                           {511, "[PAD]"}});
-  return runtime::Tokenizer::load(directory.path());
+  static const auto tokenizer = [] {
+    TokenizerDirectory directory;
+    directory.write_model(single_bytes());
+    directory.write_special({{256, "[BOS]"},
+                             {257, "[EOS]"},
+                             {258, "<|end_of_msg|>"},
+                             {259, "<|open|>"},
+                             {260, "<|close|>"},
+                             {261, "<|sep|>"},
+                             {511, "[PAD]"}});
+    return runtime::Tokenizer::load(directory.path());
+  }();
+  return tokenizer;
 }
 
 }  // namespace support
