@@ -44,8 +44,7 @@ Response models(ServerContext& context, const RequestView&) {
 }
 
 Response model(ServerContext& context, const RequestView& request) {
-  constexpr std::string_view kPrefix = "/v1/models/";
-  const std::string id = percent_decoded(request.path.substr(kPrefix.size()));
+  const std::string id = percent_decoded(request.rest);
   const actors::ServiceInfo info = context.service.info();
   if (id == info.model_name) return ok(model_json(info, id));
   const std::string message =

@@ -122,7 +122,7 @@ asio::awaitable<bool> Connection::serve_plain(const Route& route, RequestReader&
   try {
     const bool ran =
         co_await run_call(context_, *socket_, slow, [&](const runtime::KeepGoing& keep_going) {
-          response = route.plain(context_, {reader.path(), body, keep_going});
+          response = route.plain(context_, {route.rest_of(reader.path()), body, keep_going});
         });
     if (!ran) response = error_response(unavailable(state_of(context_)), context_.config.limits);
   } catch (const std::exception& failure) {

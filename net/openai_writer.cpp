@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/canonical_json.hpp"
 #include "runtime/utf8.hpp"
 
 namespace net {
@@ -11,32 +12,6 @@ namespace {
 
 bool is_plain(char c) {
   return c != '"' && c != '\\' && static_cast<uint8_t>(c) >= 0x20 && static_cast<uint8_t>(c) < 0x80;
-}
-
-void append_escaped(std::string& out, char c) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      break;
-  }
-  out += "\\u00";
-  out += kHex[static_cast<uint8_t>(c) >> 4];
-  out += kHex[static_cast<uint8_t>(c) & 15];
 }
 
 }  // namespace
@@ -50,7 +25,7 @@ void append_quoted(std::string& out, std::string_view text) {
     i = end;
     if (i == text.size()) break;
     if (static_cast<uint8_t>(text[i]) < 0x80) {
-      append_escaped(out, text[i++]);
+      runtime::append_json_escaped(text.substr(i++, 1), out);
       continue;
     }
     const runtime::Utf8Unit unit = runtime::next_utf8_unit(text.substr(i));

@@ -54,6 +54,10 @@ bool matches(const Route& route, std::string_view path) {
 
 }  // namespace
 
+std::string_view Route::rest_of(std::string_view request_path) const {
+  return request_path.substr(path.size());
+}
+
 bool Route::allows(std::string_view method) const {
   return (get && (method == "GET" || method == "HEAD")) || (post && method == "POST");
 }

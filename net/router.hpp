@@ -11,7 +11,8 @@
 namespace net {
 
 struct RequestView {
-  std::string_view path, body;
+  std::string_view rest;  // what follows the route's path, which ends in '/'
+  std::string_view body;
   const runtime::KeepGoing& keep_going;  // for slow routes: is anyone still waiting?
 };
 
@@ -31,6 +32,7 @@ struct Route {
   bool open = false;         // needs no API key
   GenerationTerms (*terms)(ServerContext& context) = usual_terms;  // of a generation that begins
 
+  std::string_view rest_of(std::string_view request_path) const;  // of one that matches
   bool allows(std::string_view method) const;
   std::string allowed_methods() const;  // for the Allow header
 };
