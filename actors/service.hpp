@@ -42,7 +42,7 @@ struct Delta {  // new output of one choice; several may be joined by the receiv
 };
 struct ChoiceDone {
   uint32_t choice = 0;
-  runtime::FinishReason reason = runtime::FinishReason::kStop;
+  runtime::FinishReason reason = runtime::FinishReason::kStop;  // or kLength; the others are Failed
   bool tool_calls = false;               // parse_chat: the answer holds tool calls
   std::optional<std::string> stop_text;  // the stop string that matched
   std::optional<runtime::TokenId> stop_id;

@@ -83,9 +83,7 @@ void AnswerBase::end_chunk(std::string& chunk) const {
 }
 
 void AnswerBase::handle(const actors::SinkEvent& event, Chunks* chunks) {
-  if (failed_) return;
   if (const auto* start = std::get_if<actors::Accepted>(&event)) accepted(*start, chunks);
-  if (const auto* failure = std::get_if<actors::Failed>(&event)) failed_ = failure->error;
   if (const auto* piece = std::get_if<actors::Delta>(&event);
       piece != nullptr && piece->choice < choices_)
     delta(*piece, chunks);
@@ -102,9 +100,10 @@ void AnswerBase::handle(const actors::SinkEvent& event, Chunks* chunks) {
 }
 
 void AnswerBase::stream(const actors::SinkEvent& event, std::vector<std::string>& payloads) {
-  if (failed_) return;
   handle(event, &payloads);
-  if (failed_) payloads.push_back(error_json(*failed_, http_status(failed_->code)));
+  const auto* failure = std::get_if<actors::Failed>(&event);
+  if (failure != nullptr)
+    payloads.push_back(error_json(failure->error, http_status(failure->error.code)));
   const bool done = std::holds_alternative<actors::Done>(event);
   if (done && head_.include_usage) {
     std::string chunk = chunk_begin_ + "],\"usage\":";
@@ -112,13 +111,12 @@ void AnswerBase::stream(const actors::SinkEvent& event, std::vector<std::string>
     chunk += '}';
     payloads.push_back(std::move(chunk));
   }
-  if (done || failed_) payloads.push_back("[DONE]");
+  if (done || failure != nullptr) payloads.push_back("[DONE]");
 }
 
 void AnswerBase::collect(const actors::SinkEvent& event) { handle(event, nullptr); }
 
 std::string AnswerBase::body() {
-  if (failed_) return error_json(*failed_, http_status(failed_->code));
   std::string out = body_begin_;
   for (uint32_t choice = 0; choice < choices_; ++choice) {
     if (choice > 0) out += ',';
@@ -131,17 +129,8 @@ std::string AnswerBase::body() {
 }
 
 std::string_view finish_word(const actors::ChoiceDone& done) {
-  switch (done.reason) {
-    case runtime::FinishReason::kStop:
-      return done.tool_calls ? "tool_calls" : "stop";
-    case runtime::FinishReason::kLength:
-      return "length";
-    case runtime::FinishReason::kAbort:
-      return "abort";
-    case runtime::FinishReason::kError:
-      return "error";
-  }
-  return "error";
+  if (done.reason == runtime::FinishReason::kLength) return "length";
+  return done.tool_calls ? "tool_calls" : "stop";
 }
 
 void append_finish(std::string& out, const actors::ChoiceDone& done) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,7 +62,6 @@ class AnswerBase : public Answer {
   uint32_t choices_;
   std::string body_begin_, chunk_begin_;  // everything before the choices, escaped once
   Usage usage_;
-  std::optional<kernels::Error> failed_;
 };
 
 std::string_view finish_word(const actors::ChoiceDone& done);

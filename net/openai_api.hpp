@@ -22,7 +22,8 @@ class Answer {
   // Streaming: appends the JSON text of zero or more SSE `data:` payloads; "[DONE]" is the last one
   // of an answer.
   virtual void stream(const actors::SinkEvent& event, std::vector<std::string>& payloads) = 0;
-  // Not streaming: collects; after Done, body() is the whole JSON answer.
+  // Not streaming: collects; after Done, body() is the whole JSON answer. Failed is not collected:
+  // an answer that did not begin fails with a status.
   virtual void collect(const actors::SinkEvent& event) = 0;
   virtual std::string body() = 0;
 };
