@@ -76,7 +76,8 @@ kernels::Result<RequestId> FrontDesk::admit(const std::string& rid, uint64_t cho
       break;
   }
   if (const uint64_t most = std::min<uint64_t>(credits_, kChoicesMax); choices > most) {
-    const char* const limit = most == credits_ ? "max_running_requests + max_queue" : "one request's limit";
+    const char* const limit =
+        most == credits_ ? "max_running_requests + max_queue" : "one request's limit";
     return kernels::invalid("n: the request has " + std::to_string(choices) +
                                 " choices (prompts times n), this server holds at most " +
                                 std::to_string(most) + " (" + limit + ")",

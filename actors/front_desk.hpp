@@ -37,7 +37,7 @@ class FrontDesk {
   bool cancel(runtime::RequestId request, kernels::Error why);
   std::optional<kernels::Error> cancelled(runtime::RequestId request) const;  // why, if it is
   bool wanted(runtime::RequestId request) const;                           // open and not cancelled
-  std::vector<runtime::RequestId> open_requests() const;                    // ascending
+  std::vector<runtime::RequestId> open_requests() const;                   // ascending
   std::vector<runtime::RequestId> matching(const std::string& rid) const;  // ascending
 
   uint32_t open_count() const;

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-
 namespace actors {
 
 using kernels::invalid;
@@ -58,8 +57,8 @@ Result<void> TextEncoder::check_ids(const Ids& ids, const std::string& list) con
   for (size_t i = 0; i < ids.size(); ++i) {
     if (known(ids[i])) continue;
     const std::string name = list + "[" + std::to_string(i) + "]";
-    return invalid(
-        name + " must be a token id " + range() + ", got " + std::to_string(ids[i]), name);
+    return invalid(name + " must be a token id " + range() + ", got " + std::to_string(ids[i]),
+                   name);
   }
   return {};
 }
@@ -67,9 +66,9 @@ Result<void> TextEncoder::check_ids(const Ids& ids, const std::string& list) con
 Result<void> TextEncoder::check_sampling(const runtime::SamplingParams& sampling) const {
   for (const auto& [id, bias] : sampling.logit_bias) {
     if (known(id)) continue;
-    return invalid("logit_bias must have token ids " + range() + " as its keys, got " +
-                       std::to_string(id),
-                   "logit_bias");
+    return invalid(
+        "logit_bias must have token ids " + range() + " as its keys, got " + std::to_string(id),
+        "logit_bias");
   }
   return check_ids(sampling.stop_ids, "stop_token_ids");
 }

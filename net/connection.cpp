@@ -138,9 +138,9 @@ asio::awaitable<kernels::Result<ParsedRequest>> Connection::parse(const Route& r
                                                                   ArrivalTimes& times) {
   const std::string body = reader.take_body();
   std::optional<kernels::Result<ParsedRequest>> parsed;
-  co_await run_call(
-      context_, *socket_, is_slow(route, body),
-      [&](const runtime::KeepGoing&) { parsed = route.generation(body, context_.service); });
+  co_await run_call(context_, *socket_, is_slow(route, body), [&](const runtime::KeepGoing&) {
+    parsed = route.generation(body, context_.service);
+  });
   times = {reader.read_ns(), runtime::Trace::global().now_ns()};
   if (!parsed) co_return unavailable(state_of(context_));
   co_return std::move(*parsed);

@@ -98,8 +98,9 @@ asio::awaitable<bool> Generation::carry(Ticket& ticket) {
     if (pushed_ns != 0) runtime::Trace::global().record_at(request_, "net.push", pushed_ns);
 
     Progress progress = Progress::kGoing;
-    const bool ran = co_await run_call(
-        context_, socket_, is_heavy(events_), [&](const runtime::KeepGoing&) { progress = take_events(); });
+    const bool ran =
+        co_await run_call(context_, socket_, is_heavy(events_),
+                          [&](const runtime::KeepGoing&) { progress = take_events(); });
     if (!ran) continue;  // stopped or gone
     if (progress != Progress::kGoing) ticket.ended();
     if (progress == Progress::kFailed) co_return co_await fail(failure_);

@@ -10,7 +10,7 @@
 namespace net {
 
 struct GenerationTerms {
-  TimePoint deadline = TimePoint::max();                     // then it fails with kTimeout
+  TimePoint deadline = TimePoint::max();                   // then it fails with kTimeout
   std::function<Response(const kernels::Error&)> refusal;  // for a failure before the answer began
 };
 

@@ -34,8 +34,8 @@ GenerationTerms probe_terms(ServerContext& context) {
   return {after(limits.health_generate_timeout),
           [&limits, steps, before = steps()](const kernels::Error& error) {
             const bool timeout = error.code == kernels::ErrorCode::kTimeout;
-            const bool busy = error.code == kernels::ErrorCode::kFull ||
-                              (timeout && steps() > before);
+            const bool busy =
+                error.code == kernels::ErrorCode::kFull || (timeout && steps() > before);
             if (!busy) return error_response(error, 503, limits);
             Response response;
             response.body = R"({"status":"busy"})";

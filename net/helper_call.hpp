@@ -17,8 +17,8 @@ enum class CallState { kWaiting, kRunning, kDone, kGivenUp };
 
 // Here when it is quick. The call is given a KeepGoing that says no once the server stops or the
 // client is gone (while the socket is watched). False: the call did not begin, or was told so and
-// has no result. Invariant: the call runs only while this coroutine waits for it, so it may use what
-// the caller's frame holds.
+// has no result. Invariant: the call runs only while this coroutine waits for it, so it may use
+// what the caller's frame holds.
 template <class F>
 asio::awaitable<bool> run_call(ServerContext& context, ClientSocket& socket, bool slow, F call) {
   if (!slow) {

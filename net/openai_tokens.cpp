@@ -26,8 +26,7 @@ kernels::Result<std::string> answer_tokenize(std::string_view body, const actors
   else
     prompt = fields.string("prompt").value_or("");
   if (json.error()) return *json.error();
-  const auto ids =
-      runtime::encode_prompt(tokenizer.get(), prompt, info.context_length, keep_going);
+  const auto ids = runtime::encode_prompt(tokenizer.get(), prompt, info.context_length, keep_going);
   if (!ids) return ids.error();
   std::string out = "{\"tokens\":[";
   for (size_t i = 0; i < ids->size(); ++i) {

@@ -53,8 +53,8 @@ kernels::Error encoding_stopped() {
   return {kernels::ErrorCode::kCancelled, "the request ended before its prompt was encoded", {}};
 }
 
-Result<Ids> encode_prompt(const Tokenizer* tokenizer, const Prompt& prompt,
-                          uint32_t context_length, const KeepGoing& keep_going) {
+Result<Ids> encode_prompt(const Tokenizer* tokenizer, const Prompt& prompt, uint32_t context_length,
+                          const KeepGoing& keep_going) {
   if (const auto* ids = std::get_if<Ids>(&prompt)) return *ids;
   if (tokenizer == nullptr) {
     const char* const field = field_of(prompt);
