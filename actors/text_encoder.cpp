@@ -28,7 +28,8 @@ Result<EncodedPrompts> TextEncoder::encode(runtime::GenerateRequest& request,
     auto ids = runtime::encode_prompt(tokenizer_.get(), prompt, limits_.context_length, wanted);
     if (!ids) return ids.error();
     std::string list = field;
-    if (request.prompts.size() > 1) list += "[" + std::to_string(encoded.prompts.size()) + "]";
+    if (request.prompts.size() > 1)
+      list.append("[").append(std::to_string(encoded.prompts.size())).append("]");
     if (ids->empty()) return invalid(list + ": must hold at least one token", list);
     if (const auto fine = check_ids(*ids, list); !fine) return fine.error();
     const auto limit = output_limit(*ids, request);

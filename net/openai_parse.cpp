@@ -86,7 +86,7 @@ void check_completion_extras(Fields& fields, uint32_t n, size_t prompts) {
 AnswerHead finish_request(const CommonFields& common, const actors::ServiceInfo& info,
                           const char* prefix, ParsedRequest& parsed) {
   std::string& rid = parsed.generate.rid;
-  if (rid.empty()) rid = prefix + random_hex(4);
+  if (rid.empty()) rid = std::string(prefix) + random_hex(4);
   parsed.stream = common.stream;
   AnswerHead head = make_head(info, rid);
   head.model = common.model;
