@@ -25,7 +25,6 @@ struct Head {
   const Segment& segment;
   size_t index;
   size_t d, width;  // width = heads * d
-  float* taps;      // [conv_width][3][d]
   float* q;         // [chunk][d], as are k, v, decay, out
   float* k;
   float* v;
@@ -51,51 +50,78 @@ struct Head {
   }
 };
 
-// Transposes the taps so that channels lie side by side.
-KERNEL_FN void load_taps(const Head& h) {
-  const size_t taps = h.args.conv_width;
-  for (size_t part = 0; part < 3; ++part) {
-    const float* from = h.args.conv + (part * h.width + h.index * h.d) * taps;
-    float* to = h.taps + part * h.d;
-    size_t c = 0;
-    if (taps == 4) {
-      for (; c + kWidth <= h.d; c += kWidth) {
-        Lanes tap[4];
-        hn::LoadInterleaved4(FloatTag(), from + c * 4, tap[0].v, tap[1].v, tap[2].v, tap[3].v);
-        for (size_t i = 0; i < 4; ++i) tap[i].store(to + i * 3 * h.d + c);
-      }
+// Rows of a chunk lie far apart, where no hardware prefetch follows: these are asked for early.
+constexpr size_t kRowsAhead = 8;
+
+KERNEL_FN void fetch_row(const float* row, size_t count) {
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(row + i);
+}
+
+// Four taps of kWidth channels.
+KERNEL_FN void load_taps(const float* conv, Lanes (&tap)[4]) {
+  hn::LoadInterleaved4(FloatTag(), conv, tap[0].v, tap[1].v, tap[2].v, tap[3].v);
+}
+
+// Causal depthwise convolution of one of q, k and v for the rows from `row` on, then SiLU; taps in
+// ascending order, current token last. A row is read once, a cache line at a time: the window moves
+// through registers.
+KERNEL_FN void convolve4(const Head& h, size_t part, size_t row, size_t tokens, float* out) {
+  const size_t ld = h.args.qkv.ld;
+  for (size_t c = 0; c < h.d; c += 16) {
+    const size_t column = part * h.width + h.index * h.d + c;
+    Lanes tap[kPer16][4], window[kPer16][3];
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kPer16; ++j) {
+      load_taps(h.args.conv + (column + j * kWidth) * 4, tap[j]);
+#pragma GCC unroll 4
+      for (long i = 0; i < 3; ++i)
+        window[j][i] = Lanes::load(h.raw(static_cast<long>(row) - 3 + i) + column + j * kWidth);
     }
-    for (; c < h.d; ++c) {
-      for (size_t i = 0; i < taps; ++i) to[i * 3 * h.d + c] = from[c * taps + i];
+    const float* from = h.raw(static_cast<long>(row)) + column;
+    for (size_t t = 0; t < tokens; ++t, from += ld) {
+      __builtin_prefetch(from + kRowsAhead * ld);
+#pragma GCC unroll 4
+      for (size_t j = 0; j < kPer16; ++j) {
+        const Lanes now = Lanes::load(from + j * kWidth);
+        Lanes sum = multiply_add(tap[j][0], window[j][0], Lanes::zero());
+        sum = multiply_add(tap[j][1], window[j][1], sum);
+        sum = multiply_add(tap[j][2], window[j][2], sum);
+        sum = multiply_add(tap[j][3], now, sum);
+        math::silu(sum).store(out + t * h.d + c + j * kWidth);
+        window[j][0] = window[j][1];
+        window[j][1] = window[j][2];
+        window[j][2] = now;
+      }
     }
   }
 }
 
-// Causal depthwise convolution of q, k and v of one row, then SiLU; taps in ascending order,
-// current token last.
-KERNEL_FN void convolve(const Head& h, const float* const* raw, size_t taps, float* const* out) {
-  for (size_t part = 0; part < 3; ++part) {
-    const size_t column = part * h.width + h.index * h.d;
+// The same for any number of taps.
+void convolve_any(const Head& h, size_t part, size_t row, size_t tokens, float* out) {
+  const size_t taps = h.args.conv_width;
+  for (size_t t = 0; t < tokens; ++t) {
     for (size_t c = 0; c < h.d; c += kWidth) {
+      const size_t column = part * h.width + h.index * h.d + c;
       Lanes sum = Lanes::zero();
       for (size_t i = 0; i < taps; ++i) {
-        sum = multiply_add(Lanes::load(h.taps + (i * 3 + part) * h.d + c),
-                           Lanes::load(raw[i] + column + c), sum);
+        float tap[kWidth];
+        for (size_t j = 0; j < kWidth; ++j) tap[j] = h.args.conv[(column + j) * taps + i];
+        const float* from = h.raw(static_cast<long>(row + t + i + 1) - static_cast<long>(taps));
+        sum = multiply_add(Lanes::load(tap), Lanes::load(from + column), sum);
       }
-      math::silu(sum).store(out[part] + c);
+      math::silu(sum).store(out + t * h.d + c);
     }
   }
 }
 
-KERNEL_FN void convolve_row(const Head& h, size_t row, float* const* out) {
-  const size_t taps = h.args.conv_width;
-  const float* raw[kKdaMaxTaps];
-  for (size_t i = 0; i < taps; ++i)
-    raw[i] = h.raw(static_cast<long>(row + i) + 1 - static_cast<long>(taps));
-  if (taps == 4) {
-    convolve(h, raw, 4, out);  // the same code, unrolled
-  } else {
-    convolve(h, raw, taps, out);
+void convolve(const Head& h, size_t row, size_t tokens) {
+  float* const out[3] = {h.q, h.k, h.v};
+  for (size_t part = 0; part < 3; ++part) {
+    if (h.args.conv_width == 4) {
+      convolve4(h, part, row, tokens, out[part]);
+    } else {
+      convolve_any(h, part, row, tokens, out[part]);
+    }
   }
 }
 
@@ -114,17 +140,16 @@ KERNEL_FN void l2_normalise(float* x, size_t d, Lanes scale) {
   for (size_t i = 0; i < d; i += kWidth) (Lanes::load(x + i) * inverse * scale).store(x + i);
 }
 
-// Everything a token needs before it meets the state.
+// What else a token needs before it meets the state: norms, decay, beta.
 void prepare(const Head& h, size_t row, size_t t) {
   const size_t batch_row = h.segment.row_begin + row;
   float* q = h.q + t * h.d;
   float* k = h.k + t * h.d;
-  float* const convolved[3] = {q, k, h.v + t * h.d};
-  convolve_row(h, row, convolved);
   l2_normalise(q, h.d, math::inverse_sqrt(Lanes(static_cast<float>(h.d))));
   l2_normalise(k, h.d, Lanes(1.0f));
   const float* f = h.args.decay.data + batch_row * h.args.decay.ld + h.index * h.d;
   const float* dt = h.args.dt_bias + h.index * h.d;
+  fetch_row(f + kRowsAhead / 4 * h.args.decay.ld, h.d);
   for (size_t c = 0; c < h.d; c += kWidth) {
     kda_decay(Lanes::load(f + c), Lanes::load(dt + c), Lanes(h.rate), h.args.has_lower_bound,
               h.args.lower_bound)
@@ -157,18 +182,23 @@ KERNEL_FN void decay_predict_row(float* state, Lanes decay, Lanes key, Strip<V>&
   }
 }
 
+// The update of token t, written over its values. It stays in memory: together with two sums per
+// vector it would not fit the registers, and an operand of a multiply-add may as well be loaded.
 template <size_t V>
-KERNEL_FN Strip<V> update_of(const Head& h, size_t t, size_t column, const Strip<V>& predicted) {
-  Strip<V> update;
+KERNEL_FN const float* update_of(const Head& h, size_t t, size_t column,
+                                 const Strip<V>& predicted) {
+  float* update = h.v + t * h.d + column;
+#pragma GCC unroll 8
   for (size_t i = 0; i < V; ++i) {
-    update.x[i] = kda_update(Lanes::load(h.v + t * h.d + column + i * kWidth), predicted.x[i],
-                             Lanes(h.beta[t]));
+    kda_update(Lanes::load(update + i * kWidth), predicted.x[i], Lanes(h.beta[t]))
+        .store(update + i * kWidth);
   }
   return update;
 }
 
 template <size_t V>
 KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip<V>& out) {
+#pragma GCC unroll 8
   for (size_t i = 0; i < V; ++i) out.x[i].store(h.out + t * h.d + column + i * kWidth);
 }
 
@@ -176,19 +206,21 @@ KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip<V>&
 // rather than stored.
 template <size_t V>
 KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t column) {
+  const size_t d = h.d;
   Strip<V> predicted = Strip<V>::zero();
-  for (size_t i = 0; i < h.d; ++i) {
+  for (size_t i = 0; i < d; ++i) {
     decay_predict_row<false, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
   }
-  const Strip<V> update = update_of(h, 0, column, predicted);
+  const float* update = update_of<V>(h, 0, column, predicted);
   Strip<V> out = Strip<V>::zero();
-  for (size_t i = 0; i < h.d; ++i) {
+  for (size_t i = 0; i < d; ++i) {
     const Lanes decay(h.decay[i]), key(h.k[i]), query(h.q[i]);
     float* at = state + i * row_step;
 #pragma GCC unroll 8
     for (size_t j = 0; j < V; ++j) {
       const Lanes s = Lanes::load(at + j * kWidth) * decay;
-      kda_write_read(s, update.x[j], key, query, out.x[j]).store(at + j * kWidth);
+      kda_write_read(s, Lanes::load(update + j * kWidth), key, query, out.x[j])
+          .store(at + j * kWidth);
     }
   }
   store_out(h, 0, column, out);
@@ -199,39 +231,42 @@ KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t
 template <size_t V>
 KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t row_step,
                            size_t column) {
+  const size_t d = h.d;
   Strip<V> predicted = Strip<V>::zero();
-  for (size_t i = 0; i < h.d; ++i) {
+  for (size_t i = 0; i < d; ++i) {
     decay_predict_row<true, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
   }
   for (size_t t = 0; t + 1 < tokens; ++t) {
-    const float* key = h.k + t * h.d;
-    const float* query = h.q + t * h.d;
-    const float* next_decay = h.decay + (t + 1) * h.d;
-    const float* next_key = h.k + (t + 1) * h.d;
-    const Strip<V> update = update_of(h, t, column, predicted);
+    const float* key = h.k + t * d;
+    const float* query = h.q + t * d;
+    const float* next_decay = h.decay + (t + 1) * d;
+    const float* next_key = h.k + (t + 1) * d;
+    const float* update = update_of<V>(h, t, column, predicted);
     predicted = Strip<V>::zero();
     Strip<V> out = Strip<V>::zero();
-    for (size_t i = 0; i < h.d; ++i) {
+    for (size_t i = 0; i < d; ++i) {
       float* at = state + i * row_step;
       // Read before the stores below, which for all the compiler knows could change them.
       const Lanes k(key[i]), q(query[i]), e(next_decay[i]), next_k(next_key[i]);
 #pragma GCC unroll 8
       for (size_t j = 0; j < V; ++j) {
-        const Lanes s = kda_write_read(Lanes::load(at + j * kWidth), update.x[j], k, q, out.x[j]);
+        const Lanes s = kda_write_read(Lanes::load(at + j * kWidth),
+                                       Lanes::load(update + j * kWidth), k, q, out.x[j]);
         kda_decay_predict(s, e, next_k, predicted.x[j]).store(at + j * kWidth);
       }
     }
     store_out(h, t, column, out);
   }
   const size_t last = tokens - 1;
-  const Strip<V> update = update_of(h, last, column, predicted);
+  const float* update = update_of<V>(h, last, column, predicted);
   Strip<V> out = Strip<V>::zero();
-  for (size_t i = 0; i < h.d; ++i) {
+  for (size_t i = 0; i < d; ++i) {
     float* at = state + i * row_step;
-    const Lanes key(h.k[last * h.d + i]), query(h.q[last * h.d + i]);
+    const Lanes key(h.k[last * d + i]), query(h.q[last * d + i]);
 #pragma GCC unroll 8
     for (size_t j = 0; j < V; ++j) {
-      kda_write_read(Lanes::load(at + j * kWidth), update.x[j], key, query, out.x[j])
+      kda_write_read(Lanes::load(at + j * kWidth), Lanes::load(update + j * kWidth), key, query,
+                     out.x[j])
           .store(at + j * kWidth);
     }
   }
@@ -262,6 +297,7 @@ void write_out(const Head& h, size_t row, size_t t) {
   const size_t batch_row = h.segment.row_begin + row;
   const float* gate = h.args.gate.data + batch_row * h.args.gate.ld + h.index * h.d;
   float* y = h.args.out.data + batch_row * h.args.out.ld + h.index * h.d;
+  fetch_row(gate + kRowsAhead / 4 * h.args.gate.ld, h.d);
   LaneSum sum;
   for (size_t i = 0; i < h.d; i += 16) {
     for (size_t j = 0; j < kPer16; ++j) {
@@ -312,23 +348,16 @@ void write_captures(const Head& h, size_t row) {
 
 void kda_head_target(const KdaArgs& args, const Segment& segment, size_t head, float* scratch) {
   const size_t d = args.d, area = cpu::kKdaChunk * d;
-  float* q = scratch + args.conv_width * 3 * d;
-  const Head h = {args,
-                  segment,
-                  head,
-                  d,
-                  args.heads * d,
-                  scratch,
-                  q,
-                  q + area,
-                  q + 2 * area,
-                  q + 3 * area,
-                  q + 4 * area,
-                  q + 5 * area,
-                  math::exp(Lanes(args.a_log[head])).first()};
-  load_taps(h);
+  float* q = scratch;
+  const Head h = {args,           segment,
+                  head,           d,
+                  args.heads * d, q,
+                  q + area,       q + 2 * area,
+                  q + 3 * area,   q + 4 * area,
+                  q + 5 * area,   math::exp(Lanes(args.a_log[head])).first()};
   for (size_t row = 0; row < segment.row_count;) {
     const size_t end = next_stop(h, row, std::min<size_t>(row + cpu::kKdaChunk, segment.row_count));
+    convolve(h, row, end - row);
     for (size_t i = row; i < end; ++i) prepare(h, i, i - row);
     recur(h, end - row);
     for (size_t i = row; i < end; ++i) write_out(h, i, i - row);

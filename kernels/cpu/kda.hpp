@@ -11,11 +11,8 @@ namespace kernels::cpu {
 constexpr size_t kKdaChunk =
     32;  // tokens whose inputs are prepared before the state tiles are swept
 
-// Floats of scratch kda_head needs: taps [conv_width][3 d]; q, k, v, decay and output [chunk][d];
-// beta [chunk].
-inline size_t kda_scratch(const KdaArgs& args) {
-  return args.conv_width * 3 * args.d + 5 * kKdaChunk * args.d + kKdaChunk;
-}
+// Floats of scratch kda_head needs: q, k, v, decay and output [chunk][d]; beta [chunk].
+inline size_t kda_scratch(const KdaArgs& args) { return 5 * kKdaChunk * args.d + kKdaChunk; }
 
 // Reads and writes only this head's part of the segment's state, so heads and segments may run side
 // by side.

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
-#include <new>
+
+#include "kernels/base/aligned_memory.hpp"
 
 namespace kernels::cpu {
 
@@ -14,23 +13,16 @@ class Scratch {
   // grows.
   template <class T = float>
   T* reserve(size_t count) {
-    const size_t bytes = (count * sizeof(T) + 63) / 64 * 64;
-    if (bytes > capacity_) grow(bytes);
+    const size_t bytes = count * sizeof(T);
+    if (bytes > capacity_) {
+      data_ = allocate_aligned(bytes);
+      capacity_ = bytes;
+    }
     return static_cast<T*>(data_.get());
   }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-
-  void grow(size_t bytes) {
-    data_.reset(std::aligned_alloc(64, bytes));
-    if (data_ == nullptr) throw std::bad_alloc();
-    capacity_ = bytes;
-  }
-
-  std::unique_ptr<void, Free> data_;
+  AlignedMemory data_;
   size_t capacity_ = 0;
 };
 
