@@ -19,19 +19,30 @@ using cpu::kBlock;
 using cpu::kPanel;
 using cpu::RowGroup;
 
-// One block of at most 256 inputs: R rows x P panels. Panels are `panel_step` stored values apart;
-// kAhead > 0 prefetches that many bytes ahead.
-template <DType kType, int R, int P, size_t kAhead>
+// What a tile fetches before it is needed.
+enum class Fetch {
+  kNothing,
+  kNear,  // weights `ahead` bytes on, into L1
+  kFar,   // the same into L2: too many rows pass through L1 before they are used
+};
+
+// One block of at most 256 inputs: R rows x P panels. Panels are `panel_step` stored values apart.
+// kManyRows: the next group's inputs, which follow this one's, are fetched as well.
+template <DType kType, int R, int P, Fetch kFetch, bool kManyRows>
 KERNEL_FN void block_tile(const typename PanelRow<kType>::Stored* w, size_t panel_step,
-                          const float* x, size_t inputs, float* total, size_t total_step,
-                          bool first) {
+                          ptrdiff_t ahead, const float* x, size_t inputs, float* total,
+                          size_t total_step, bool first) {
   Tile<R, P> tile;
   tile.clear();
+#pragma GCC unroll 2
   for (size_t k = 0; k < inputs; ++k) {
+    if constexpr (kManyRows) __builtin_prefetch(x + (kBlock + k) * R);
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
       const auto* row = w + static_cast<size_t>(p) * panel_step + k * kPanel;
-      if (kAhead > 0) __builtin_prefetch(reinterpret_cast<const char*>(row) + kAhead);
+      const char* next = reinterpret_cast<const char*>(row) + ahead;
+      if constexpr (kFetch == Fetch::kNear) __builtin_prefetch(next);
+      if constexpr (kFetch == Fetch::kFar) __builtin_prefetch(next, 0, 2);
       Vector values[kPer16];
       PanelRow<kType>::load(row, values);
       tile.step(p, values, x + k * R);
@@ -44,19 +55,16 @@ KERNEL_FN void block_tile(const typename PanelRow<kType>::Stored* w, size_t pane
 template <DType kType, int R, int P>
 KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
   using Stored = typename PanelRow<kType>::Stored;
-  const Stored* w = reinterpret_cast<const Stored*>(part.w->panel(panel));
-  const size_t step = part.w->panel_bytes() / sizeof(Stored);
-  const size_t inputs = part.w->k();
+  constexpr ptrdiff_t kAhead = 2048;
   const RowGroup& group = part.groups[0];
-  for (size_t k = 0; k < inputs; k += kBlock) {
-    block_tile<kType, R, P, 2048>(w + k * kPanel, step, group.x + k * R,
-                                  std::min(kBlock, inputs - k), total, R * kPanel, k == 0);
+  const Stored* w = reinterpret_cast<const Stored*>(part.w->panel(panel));
+  const size_t step = part.w->panel_bytes() / sizeof(Stored), inputs = part.w->k();
+  const float* x = group.x;
+  for (size_t k = 0; k < inputs; k += kBlock, x += group.block_step) {
+    block_tile<kType, R, P, Fetch::kNear, false>(
+        w + k * kPanel, step, kAhead, x, std::min(kBlock, inputs - k), total, R * kPanel, k == 0);
   }
-  for (size_t p = 0; p < P; ++p) {
-    const size_t column = (panel + p) * kPanel;
-    write_panel(total + p * R * kPanel, R, part.w->n() - column,
-                part.y + group.first_row * part.y_ld + column, part.y_ld);
-  }
+  write_panels(part, total, R, panel, P);
 }
 
 template <DType kType>
@@ -70,22 +78,39 @@ void one_group(const GemmPart& part, float* scratch) {
   });
 }
 
-// A block of one panel (8 KB of bf16) against every group. The first group fetches the panel's next
-// block while this one is computed; the others find this one in L1.
+// A block of one panel (8 KB of bf16) or two against every group. The first group fetches the block
+// after it while this one is computed; the others find this one in L1.
 template <DType kType>
-KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, float* total) {
+void block_of_groups(const GemmPart& part, const PanelBlock& at, float* total) {
   using Stored = typename PanelRow<kType>::Stored;
-  const Stored* w = reinterpret_cast<const Stored*>(part.w->panel(panel)) + k * kPanel;
-  const size_t inputs = std::min(kBlock, part.w->k() - k);
+  constexpr auto kBlockBytes = static_cast<ptrdiff_t>(kBlock * kPanel * sizeof(Stored));
+  const ptrdiff_t ahead = at.panels_ahead * static_cast<ptrdiff_t>(part.w->panel_bytes()) +
+                          at.blocks_ahead * kBlockBytes;
+  const size_t k = at.block * kBlock, inputs = std::min(kBlock, part.w->k() - k);
+  const size_t step = part.w->panel_bytes() / sizeof(Stored), sums = part.rows() * kPanel;
+  const Stored* w = reinterpret_cast<const Stored*>(part.w->panel(at.panel)) + k * kPanel;
   for (size_t g = 0; g < part.group_count; ++g) {
     const RowGroup& group = part.groups[g];
+    const float* x = group.x + at.block * group.block_step;
     with_rows(group.rows, [&]<int R>() {
-      constexpr size_t kNext = kBlock * kPanel * sizeof(Stored);
-      const float* x = group.x + k * R;
-      if (g == 0) {
-        block_tile<kType, R, 1, kNext>(w, 0, x, inputs, total, 0, k == 0);
-      } else {
-        block_tile<kType, R, 1, 0>(w, 0, x, inputs, total, 0, k == 0);
+      if constexpr (R == kPairRows) {
+        if (at.panels == 2) {
+          block_tile<kType, R, 2, Fetch::kNothing, true>(w, step, 0, x, inputs, total, sums,
+                                                         k == 0);
+          total += R * kPanel;
+          return;
+        }
+      }
+      for (size_t p = 0; p < at.panels; ++p) {
+        const Stored* const panel = w + p * step;
+        float* const to = total + p * sums;
+        if (g != 0) {
+          block_tile<kType, R, 1, Fetch::kNothing, true>(panel, 0, 0, x, inputs, to, 0, k == 0);
+        } else if (part.group_count <= 3) {
+          block_tile<kType, R, 1, Fetch::kNear, true>(panel, 0, ahead, x, inputs, to, 0, k == 0);
+        } else {
+          block_tile<kType, R, 1, Fetch::kFar, true>(panel, 0, ahead, x, inputs, to, 0, k == 0);
+        }
       }
       total += R * kPanel;
     });
@@ -93,36 +118,11 @@ KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, flo
 }
 
 template <DType kType>
-void many_groups(const GemmPart& part, float* scratch) {
-  const RowGroup& last = part.groups[part.group_count - 1];
-  const size_t rows = last.first_row + last.rows - part.groups[0].first_row;
-  const size_t panels = part.panel_end - part.panel_begin, inputs = part.w->k();
-  constexpr size_t kStreamGroups =
-      3;  // up to 18 rows stay in L2 whole: then each panel is one sequential stream
-  if (part.group_count <= kStreamGroups) {
-    for (size_t p = 0; p < panels; ++p) {
-      for (size_t k = 0; k < inputs; k += kBlock) {
-        block_of_groups<kType>(part, part.panel_begin + p, k, scratch + p * rows * kPanel);
-      }
-    }
-  } else {
-    for (size_t k = 0; k < inputs; k += kBlock) {
-      for (size_t p = 0; p < panels; ++p) {
-        block_of_groups<kType>(part, part.panel_begin + p, k, scratch + p * rows * kPanel);
-      }
-    }
-  }
-  for (size_t p = 0; p < panels; ++p) {
-    const size_t column = (part.panel_begin + p) * kPanel;
-    write_panel(scratch + p * rows * kPanel, rows, part.w->n() - column,
-                part.y + part.groups[0].first_row * part.y_ld + column, part.y_ld);
-  }
-}
-
-template <DType kType>
 void gemm_of(const GemmPart& part, float* scratch) {
   if (part.group_count == 1) return one_group<kType>(part, scratch);
-  many_groups<kType>(part, scratch);
+  sweep_blocks(part, scratch, [&](const PanelBlock& at, float* total) {
+    block_of_groups<kType>(part, at, total);
+  });
 }
 
 void gemm_dense_target(const GemmPart& part, float* scratch) {

@@ -16,9 +16,12 @@ constexpr size_t kChunkGroups =
     20;  // groups whose 256-input slices (6 KB each) stay in L2 beside their sums
 constexpr size_t kChunkPanels = 16;  // panels per call: 256 outputs
 
-// Up to kGroupRows rows, inputs first: x[k * rows + r]. One row is simply that row.
+// Up to kGroupRows rows, inputs first: input k of row r at x[k / 256 * block_step + k % 256 * rows
+// + r]. The slices of the groups of one call follow each other, so that a sweep over them is one
+// stream.
 struct RowGroup {
   const float* x;
+  size_t block_step;  // floats
   uint32_t rows;
   uint32_t first_row;  // of y
 };
@@ -31,10 +34,19 @@ struct GemmPart {
   size_t panel_begin, panel_end;  // at most kChunkPanels
   float* y;                       // y[row * y_ld + output]
   size_t y_ld;
+
+  size_t rows() const {
+    const RowGroup& last = groups[group_count - 1];
+    return last.first_row + last.rows - groups[0].first_row;
+  }
 };
 
-// Floats of scratch one call needs: sums [panels][rows][16] and a decoded MXFP4 block [256][16].
-constexpr size_t kGemmScratch = kChunkPanels * kChunkGroups * kGroupRows * kPanel + kBlock * kPanel;
+// An MXFP4 block decoded: [256][16] weights, two to a float, and [8][16] scales.
+constexpr size_t kDecodedBlockFloats = kBlock * kPanel / 2 + kBlock / kFp4Block * kPanel;
+
+// Floats of scratch one call needs: sums [panels][rows][16] and decoded blocks of two panels.
+constexpr size_t kGemmScratch =
+    kChunkPanels * kChunkGroups * kGroupRows * kPanel + 2 * kDecodedBlockFloats;
 
 void gemm_dense(const GemmPart& part, float* scratch);
 void gemm_fp4(const GemmPart& part, float* scratch);

@@ -26,6 +26,7 @@ using cpu::RowGroup;
 using ByteTag = hn::Repartition<uint8_t, FloatTag>;
 using ShortTag = hn::Repartition<uint16_t, FloatTag>;
 using Bytes = hn::Vec<ByteTag>;
+constexpr size_t kFewRows = 4;        // more no longer fit the registers beside the decoder
 constexpr size_t kHalf = kPer16 / 2;  // byte vectors in a run: each holds kWidth column pairs
 
 // The bf16 pattern of each E2M1 code (0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives), split into
@@ -42,44 +43,39 @@ struct Decoder {
   KERNEL_FN Decoder()
       : high(hn::LoadDup128(ByteTag(), kHighByte)), low(hn::LoadDup128(ByteTag(), kLowByte)) {}
 
-  // Codes (one per byte) of two inputs -> the weights of both, unscaled: w[input][panel vector].
-  KERNEL_FN void two_inputs(const Bytes (&codes)[kHalf], Vector (&w)[2][kPer16]) const {
+  // Codes (one per byte) of two inputs -> fn(input, bf16 pairs): columns i kWidth .. and 8 + i
+  // kWidth .. in words[i], unscaled.
+  template <class Fn>
+  KERNEL_FN void two_inputs(const Bytes (&codes)[kHalf], size_t input, const Fn& fn) const {
+    WordVector first[kHalf], second[kHalf];
 #pragma GCC unroll 4
     for (size_t i = 0; i < kHalf; ++i) {
       const Bytes upper = hn::TableLookupBytes(high, codes[i]);
       const Bytes lower = hn::TableLookupBytes(low, codes[i]);
-      const auto first = hn::BitCast(WordTag(), hn::InterleaveLower(ByteTag(), lower, upper));
-      const auto second = hn::BitCast(WordTag(), hn::InterleaveUpper(ByteTag(), lower, upper));
-      const auto mask = hn::Set(WordTag(), 0xffff0000u);
-      w[0][i] = hn::BitCast(FloatTag(), hn::ShiftLeft<16>(first));
-      w[0][kHalf + i] = hn::BitCast(FloatTag(), hn::And(first, mask));
-      w[1][i] = hn::BitCast(FloatTag(), hn::ShiftLeft<16>(second));
-      w[1][kHalf + i] = hn::BitCast(FloatTag(), hn::And(second, mask));
+      first[i] = hn::BitCast(WordTag(), hn::InterleaveLower(ByteTag(), lower, upper));
+      second[i] = hn::BitCast(WordTag(), hn::InterleaveUpper(ByteTag(), lower, upper));
     }
+    fn(input, first);
+    fn(input + 1, second);
   }
 
-  // A run of 4 inputs; fn(input, weights) is called in ascending order.
+  // A run of 4 inputs in ascending order.
   template <class Fn>
   KERNEL_FN void run(const uint8_t* bytes, const Fn& fn) const {
     const ByteTag tag;
     const Bytes nibble = hn::Set(tag, 15);
     Bytes packed[kHalf], codes[kHalf];
-    Vector w[2][kPer16];
 #pragma GCC unroll 4
     for (size_t i = 0; i < kHalf; ++i) packed[i] = hn::LoadU(tag, bytes + i * 4 * kWidth);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kHalf; ++i) codes[i] = hn::And(packed[i], nibble);
-    two_inputs(codes, w);
-    fn(0, w[0]);
-    fn(1, w[1]);
+    two_inputs(codes, 0, fn);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kHalf; ++i) {
       codes[i] =
           hn::And(hn::BitCast(tag, hn::ShiftRight<4>(hn::BitCast(ShortTag(), packed[i]))), nibble);
     }
-    two_inputs(codes, w);
-    fn(2, w[0]);
-    fn(3, w[1]);
+    two_inputs(codes, 2, fn);
   }
 };
 
@@ -90,17 +86,17 @@ KERNEL_FN Vector block_scale(const uint8_t* scales) {
   return hn::BitCast(FloatTag(), hn::Max(shifted, hn::Set(WordTag(), 0x00400000u)));
 }
 
-// total = fma(2^e, sum, total) for one panel of a tile.
-template <int R, int P>
-KERNEL_FN void add_scaled(const Tile<R, P>& tile, int p, const uint8_t* scales, float* total) {
+// total = fma(scale, sum, total) for one panel of a tile; scale(v) of its vector v.
+template <int R, int P, class Scale>
+KERNEL_FN void add_scaled(const Tile<R, P>& tile, int p, const Scale& scale, float* total) {
 #pragma GCC unroll 4
   for (size_t v = 0; v < kPer16; ++v) {
-    const Vector scale = block_scale(scales + v * kWidth);
+    const Vector factor = scale(v);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       float* at = total + static_cast<size_t>(r) * kPanel + v * kWidth;
       const Vector sum = tile.sum[r][static_cast<size_t>(p) * kPer16 + v];
-      hn::StoreU(hn::MulAdd(scale, sum, hn::LoadU(FloatTag(), at)), FloatTag(), at);
+      hn::StoreU(hn::MulAdd(factor, sum, hn::LoadU(FloatTag(), at)), FloatTag(), at);
     }
   }
 }
@@ -109,129 +105,160 @@ KERNEL_FN void clear(float* total, size_t count) {
   for (size_t i = 0; i < count; i += kWidth) Lanes::zero().store(total + i);
 }
 
+// The same pointer, but the compiler no longer knows it: values read through it are read again
+// instead of being kept in registers, which the sums need.
+KERNEL_FN const float* read_again(const float* x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 // Few rows: every nibble is used R times, straight from the registers it was decoded in.
 template <int R, int P>
 KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
   const Decoder decoder;
   const RowGroup& group = part.groups[0];
   const uint8_t* panels = reinterpret_cast<const uint8_t*>(part.w->panel(panel));
-  const size_t step = part.w->panel_bytes();
+  const size_t step = part.w->panel_bytes(), blocks = part.w->k() / kFp4Block;
+  constexpr size_t kAhead = 2048;
   clear(total, P * R * kPanel);
-  for (size_t b = 0; b < part.w->k() / kFp4Block; ++b) {
+  for (size_t b = 0; b < blocks; ++b) {
+    constexpr size_t kSlices = kBlock / kFp4Block;
     const uint8_t* block = panels + b * kFp4BlockBytes;
-    const float* x = group.x + b * kFp4Block * R;
+    // Past its end a stream goes on in the next P panels.
+    const size_t ahead = kAhead + ((b + 1) * kFp4BlockBytes + kAhead > step ? (P - 1) * step : 0);
+    const float* x = group.x + b / kSlices * group.block_step + b % kSlices * kFp4Block * R;
     Tile<R, P> tile;
     tile.clear();
     for (size_t run = 0; run < 8; ++run) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int p = 0; p < P; ++p) {
         const uint8_t* bytes = block + static_cast<size_t>(p) * step + kPanel + run * kFp4RunBytes;
-        __builtin_prefetch(bytes + 1024);
-        decoder.run(bytes, [&](size_t k, const Vector* w)
-                               KERNEL_LAMBDA { tile.step(p, w, x + (run * 4 + k) * R); });
+        const float* inputs = read_again(x + run * 4 * R);
+        __builtin_prefetch(bytes + ahead);
+        decoder.run(bytes, [&](size_t k, const WordVector(&pairs)[kHalf]) KERNEL_LAMBDA {
+          Vector w[kPer16];
+#pragma GCC unroll 4
+          for (size_t i = 0; i < kHalf; ++i) widen(pairs[i], w[i], w[kHalf + i]);
+          tile.step(p, w, inputs + k * R);
+        });
       }
     }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
-      add_scaled(tile, p, block + static_cast<size_t>(p) * step,
-                 total + static_cast<size_t>(p) * R * kPanel);
+      const uint8_t* scales = block + static_cast<size_t>(p) * step;
+      add_scaled(
+          tile, p, [&](size_t v) KERNEL_LAMBDA { return block_scale(scales + v * kWidth); },
+          total + static_cast<size_t>(p) * R * kPanel);
     }
   }
-  for (size_t p = 0; p < P; ++p) {
-    const size_t column = (panel + p) * kPanel;
-    write_panel(total + p * R * kPanel, R, part.w->n() - column,
-                part.y + group.first_row * part.y_ld + column, part.y_ld);
-  }
+  write_panels(part, total, R, panel, P);
 }
 
 void few_rows(const GemmPart& part, float* scratch) {
   with_rows(part.groups[0].rows, [&]<int R>() {
-    constexpr int kWide = R <= 2 ? 2 : 1;
-    size_t panel = part.panel_begin;
-    for (; panel + kWide <= part.panel_end; panel += kWide)
-      stream_panels<R, kWide>(part, panel, scratch);
-    for (; panel < part.panel_end; ++panel) stream_panels<R, 1>(part, panel, scratch);
+    if constexpr (R <= kFewRows) {
+      constexpr int kWide = R == 1 ? 4 : R == 2 ? 2 : 1;
+      size_t panel = part.panel_begin;
+      for (; panel + kWide <= part.panel_end; panel += kWide)
+        stream_panels<R, kWide>(part, panel, scratch);
+      for (; panel < part.panel_end; ++panel) stream_panels<R, 1>(part, panel, scratch);
+    }
   });
 }
 
-// Decodes `inputs` (<= 256) inputs of a panel to floats [inputs][16], unscaled.
-KERNEL_FN void decode_block(const uint8_t* blocks, size_t inputs, float* decoded) {
+// A decoded block of one panel: at most 256 inputs as bf16 (half the L1 of floats, and widening
+// hides under the multiply-adds), unscaled, with the scales beside them.
+struct DecodedBlock {
+  uint16_t weights[kBlock * kPanel];          // [256][16] as in a bf16 panel
+  float scales[kBlock / kFp4Block * kPanel];  // [8][16]
+};
+static_assert(sizeof(DecodedBlock) == cpu::kDecodedBlockFloats * sizeof(float));
+
+KERNEL_FN void decode_block(const uint8_t* blocks, size_t inputs, ptrdiff_t ahead,
+                            DecodedBlock& to) {
   const Decoder decoder;
-  for (size_t k = 0; k < inputs; k += 4) {
-    const uint8_t* bytes =
-        blocks + k / kFp4Block * kFp4BlockBytes + kPanel + k % kFp4Block / 4 * kFp4RunBytes;
-    __builtin_prefetch(bytes + kBlock / kFp4Block * kFp4BlockBytes);  // the panel's next 256 inputs
-    decoder.run(bytes, [&](size_t i, const Vector* w) KERNEL_LAMBDA {
-#pragma GCC unroll 4
-      for (size_t v = 0; v < kPer16; ++v) {
-        hn::Store(w[v], FloatTag(), decoded + (k + i) * kPanel + v * kWidth);
-      }
-    });
-  }
-}
-
-// 256 decoded inputs against one group, chain by chain of 32.
-template <int R>
-KERNEL_FN void decoded_tile(const float* decoded, const uint8_t* blocks, const float* x,
-                            size_t inputs, float* total) {
-  for (size_t k = 0; k < inputs; k += kFp4Block) {
-    Tile<R, 1> tile;
-    tile.clear();
-    for (size_t i = k; i < k + kFp4Block; ++i) {
-      Vector w[kPer16];
-      PanelRow<DType::kF32>::load(decoded + i * kPanel, w);
-      tile.step(0, w, x + i * R);
+  for (size_t b = 0; b < inputs / kFp4Block; ++b) {
+    const uint8_t* block = blocks + b * kFp4BlockBytes;
+    for (size_t v = 0; v < kPer16; ++v) {
+      hn::Store(block_scale(block + v * kWidth), FloatTag(), to.scales + b * kPanel + v * kWidth);
     }
-    add_scaled(tile, 0, blocks + k / kFp4Block * kFp4BlockBytes, total);
+    for (size_t run = 0; run < 8; ++run) {
+      const uint8_t* bytes = block + kPanel + run * kFp4RunBytes;
+      uint16_t* row = to.weights + (b * kFp4Block + run * 4) * kPanel;
+      __builtin_prefetch(bytes + ahead);
+      decoder.run(bytes, [&](size_t k, const WordVector(&pairs)[kHalf]) KERNEL_LAMBDA {
+        auto* words = reinterpret_cast<uint32_t*>(row + k * kPanel);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < kHalf; ++i) hn::Store(pairs[i], WordTag(), words + i * kWidth);
+      });
+    }
   }
 }
 
-// 256 inputs of one panel against every group.
-KERNEL_FN void block_of_groups(const GemmPart& part, size_t panel, size_t k, float* decoded,
-                               float* total) {
-  const size_t inputs = std::min(kBlock, part.w->k() - k);
-  const uint8_t* blocks =
-      reinterpret_cast<const uint8_t*>(part.w->panel(panel)) + k / kFp4Block * kFp4BlockBytes;
-  decode_block(blocks, inputs, decoded);
-  for (size_t g = 0; g < part.group_count; ++g) {
-    with_rows(part.groups[g].rows, [&]<int R>() {
-      decoded_tile<R>(decoded, blocks, part.groups[g].x + k * R, inputs, total);
-      total += R * kPanel;
-    });
+// Decoded blocks of P panels against one group, chain by chain of 32 inputs. Sums of a panel are
+// `total_step` floats from those of the next.
+template <int R, int P>
+KERNEL_FN void decoded_tile(const DecodedBlock* blocks, const float* x, size_t inputs, float* total,
+                            size_t total_step) {
+  for (size_t b = 0; b < inputs / kFp4Block; ++b) {
+    Tile<R, P> tile;
+    tile.clear();
+#pragma GCC unroll 4
+    for (size_t i = b * kFp4Block; i < (b + 1) * kFp4Block; ++i) {
+      __builtin_prefetch(x + (kBlock + i) * R);  // the next group
+#pragma GCC unroll 2
+      for (int p = 0; p < P; ++p) {
+        Vector w[kPer16];
+        PanelRow<DType::kBF16>::load(blocks[p].weights + i * kPanel, w);
+        tile.step(p, w, x + i * R);
+      }
+    }
+#pragma GCC unroll 2
+    for (int p = 0; p < P; ++p) {
+      const float* scales = blocks[p].scales + b * kPanel;
+      add_scaled(
+          tile, p,
+          [&](size_t v) KERNEL_LAMBDA { return hn::Load(FloatTag(), scales + v * kWidth); },
+          total + static_cast<size_t>(p) * total_step);
+    }
   }
 }
 
 void many_rows(const GemmPart& part, float* scratch) {
-  float* decoded = scratch;
-  float* sums = scratch + kBlock * kPanel;
-  const RowGroup& last = part.groups[part.group_count - 1];
-  const size_t rows = last.first_row + last.rows - part.groups[0].first_row;
-  const size_t panels = part.panel_end - part.panel_begin, inputs = part.w->k();
-  clear(sums, panels * rows * kPanel);
-  constexpr size_t kStreamGroups =
-      3;  // up to 18 rows stay in L2 whole: then each panel is one sequential stream
-  if (part.group_count <= kStreamGroups) {
-    for (size_t p = 0; p < panels; ++p) {
-      for (size_t k = 0; k < inputs; k += kBlock) {
-        block_of_groups(part, part.panel_begin + p, k, decoded, sums + p * rows * kPanel);
-      }
+  auto* decoded = reinterpret_cast<DecodedBlock*>(scratch);  // of two panels
+  float* sums = scratch + 2 * cpu::kDecodedBlockFloats;
+  const size_t sum_step = part.rows() * kPanel;
+  clear(sums, (part.panel_end - part.panel_begin) * sum_step);
+  sweep_blocks(part, sums, [&](const PanelBlock& at, float* total) {
+    constexpr size_t kBytes = kBlock / kFp4Block * kFp4BlockBytes;
+    const ptrdiff_t ahead = at.panels_ahead * static_cast<ptrdiff_t>(part.w->panel_bytes()) +
+                            at.blocks_ahead * static_cast<ptrdiff_t>(kBytes);
+    const size_t inputs = std::min(kBlock, part.w->k() - at.block * kBlock);
+    for (size_t p = 0; p < at.panels; ++p) {
+      const auto* panel = reinterpret_cast<const uint8_t*>(part.w->panel(at.panel + p));
+      decode_block(panel + at.block * kBytes, inputs, ahead, decoded[p]);
     }
-  } else {
-    for (size_t k = 0; k < inputs; k += kBlock) {
-      for (size_t p = 0; p < panels; ++p) {
-        block_of_groups(part, part.panel_begin + p, k, decoded, sums + p * rows * kPanel);
-      }
+    for (size_t g = 0; g < part.group_count; ++g) {
+      const RowGroup& group = part.groups[g];
+      const float* x = group.x + at.block * group.block_step;
+      with_rows(group.rows, [&]<int R>() {
+        if constexpr (R == kPairRows) {
+          if (at.panels == 2) {
+            decoded_tile<R, 2>(decoded, x, inputs, total, sum_step);
+            total += R * kPanel;
+            return;
+          }
+        }
+        for (size_t p = 0; p < at.panels; ++p)
+          decoded_tile<R, 1>(decoded + p, x, inputs, total + p * sum_step, 0);
+        total += R * kPanel;
+      });
     }
-  }
-  for (size_t p = 0; p < panels; ++p) {
-    const size_t column = (part.panel_begin + p) * kPanel;
-    write_panel(sums + p * rows * kPanel, rows, part.w->n() - column,
-                part.y + part.groups[0].first_row * part.y_ld + column, part.y_ld);
-  }
+  });
 }
 
 void gemm_fp4_target(const GemmPart& part, float* scratch) {
-  if (part.group_count == 1 && part.groups[0].rows <= 4) return few_rows(part, scratch);
+  if (part.group_count == 1 && part.groups[0].rows <= kFewRows) return few_rows(part, scratch);
   many_rows(part, scratch);
 }
 

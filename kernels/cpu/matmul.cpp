@@ -3,21 +3,20 @@
 #include <algorithm>
 
 #include "kernels/base/verify.hpp"
+#include "kernels/cpu/interleave.hpp"
 
 namespace kernels::cpu {
 namespace {
+
+size_t ceil_div(size_t a, size_t b) { return (a + b - 1) / b; }
 
 const float* row_of(const RowSource& source, size_t i) {
   return source.x.data + (source.index == nullptr ? i : source.index[i]) * source.x.ld;
 }
 
-// Inputs first: target[k * rows + r].
-void interleave(const RowSource& source, size_t first, size_t rows, float* target) {
-  const float* row[kGroupRows];
-  for (size_t r = 0; r < rows; ++r) row[r] = row_of(source, first + r);
-  for (size_t k = 0; k < source.width; ++k) {
-    for (size_t r = 0; r < rows; ++r) target[k * rows + r] = row[r][k];
-  }
+// Floats of the packed rows of one source: whole blocks of 256 inputs.
+size_t packed_floats(const RowSource& source) {
+  return source.count == 1 ? 0 : source.count * ceil_div(source.width, kBlock) * kBlock;
 }
 
 }  // namespace
@@ -26,64 +25,94 @@ MatmulEngine::MatmulEngine(ThreadPool& pool) : pool_(pool), thread_scratch_(pool
   for (Scratch& scratch : thread_scratch_) scratch.reserve(kGemmScratch);
 }
 
+// Groups differ by at most one row (16 rows are 6 + 5 + 5), but none has 4 beside others: with 8
+// chains its tile waits for its own sums, while one of 3 takes two panels at once and has 12. So 8
+// rows are 5 + 3.
+void MatmulEngine::add_groups(const RowSource& source, float* target) {
+  const size_t count = ceil_div(source.count, kGroupRows);
+  const size_t chunk_groups = ceil_div(count, ceil_div(count, kChunkGroups));
+  packed_.push_back({groups_.size(), count, chunk_groups});
+  if (source.count == 1) {
+    groups_.push_back({row_of(source, 0), kBlock, 1, 0});
+    return;
+  }
+  const size_t blocks = ceil_div(source.width, kBlock);
+  const size_t short_rows = source.count / count == 4 && count > 1 ? 3 : 0;  // of the last group
+  const size_t even_groups = count - (short_rows != 0), even_rows = source.count - short_rows;
+  const auto row_at = [&](size_t group) {  // the first even_rows % even_groups have one row more
+    if (group > even_groups) return source.count;
+    return group * (even_rows / even_groups) + std::min(group, even_rows % even_groups);
+  };
+  for (size_t begin = 0; begin < count; begin += chunk_groups) {
+    const size_t end = std::min(begin + chunk_groups, count);
+    const size_t first = row_at(begin), step = (row_at(end) - first) * kBlock;
+    for (size_t g = begin; g < end; ++g) {
+      const size_t row = row_at(g);
+      tasks_.push_back({&source, groups_.size()});
+      groups_.push_back({target + (row - first) * kBlock, step,
+                         static_cast<uint32_t>(row_at(g + 1) - row), static_cast<uint32_t>(row)});
+    }
+    target += step * blocks;
+  }
+}
+
+void MatmulEngine::pack_group(const PackTask& task) const {
+  const RowGroup& group = groups_[task.group];
+  const RowSource& source = *task.source;
+  float* target = rows_at_ + (group.x - rows_at_);
+  const float* row[kGroupRows];
+  for (size_t r = 0; r < group.rows; ++r) row[r] = row_of(source, group.first_row + r);
+  for (size_t k = 0; k < source.width; k += kBlock, target += group.block_step) {
+    interleave_rows(row, group.rows, std::min(kBlock, source.width - k), target);
+    for (size_t r = 0; r < group.rows; ++r) row[r] += kBlock;
+  }
+}
+
 std::span<const PackedRows> MatmulEngine::pack(std::span<const RowSource> sources) {
   groups_.clear();
   packed_.clear();
   tasks_.clear();
   size_t floats = 0;
+  for (const RowSource& source : sources) floats += packed_floats(source);
+  rows_at_ = rows_.reserve(floats);
+  float* target = rows_at_;
   for (const RowSource& source : sources) {
-    if (source.count > 1) floats += source.count * source.width;
+    add_groups(source, target);
+    target += packed_floats(source);
   }
-  float* target = rows_.reserve(floats);
-  for (const RowSource& source : sources) {
-    const size_t count = (source.count + kGroupRows - 1) / kGroupRows;
-    packed_.push_back({groups_.size(), count});
-    // Groups differ by at most one row: 16 rows are 6 + 5 + 5, never 6 + 6 + 4 with its
-    // latency-bound rest.
-    for (size_t g = 0, row = 0; g < count; ++g) {
-      const size_t rows =
-          (source.count - row) / (count - g) + ((source.count - row) % (count - g) != 0);
-      const auto first = static_cast<uint32_t>(row);
-      const auto height = static_cast<uint32_t>(rows);
-      if (source.count == 1) {
-        groups_.push_back({row_of(source, 0), 1, 0});
-      } else {
-        groups_.push_back({target, height, first});
-        tasks_.push_back({&source, target, first, height});
-        target += rows * source.width;
-      }
-      row += rows;
-    }
-  }
-  const auto pack_one = [&](size_t i, unsigned) {
-    interleave(*tasks_[i].source, tasks_[i].first, tasks_[i].rows, tasks_[i].target);
-  };
   constexpr size_t kSerialFloats = 16384;  // waking a thread costs about as much as moving these
   if (floats < kSerialFloats) {
-    for (size_t i = 0; i < tasks_.size(); ++i) pack_one(i, 0);
+    for (const PackTask& task : tasks_) pack_group(task);
   } else {
-    pool_.parallel_for(tasks_.size(), pack_one);
+    pool_.parallel_for(tasks_.size(), [&](size_t i, unsigned) { pack_group(tasks_[i]); });
   }
   return packed_;
 }
 
-// Parts are small enough to balance threads and long enough to stream: several per thread where
-// there are panels enough.
+// Parts are small enough that threads end together and long enough to stream. Those of one run of
+// panels follow each other, so that its weights come from memory once for all rows.
 void MatmulEngine::cut(std::span<const Product> products) {
   parts_.clear();
-  size_t panels_all = 0;
-  for (const Product& product : products) panels_all += (product.w->n() + kPanel - 1) / kPanel;
-  const size_t share = panels_all / (pool_.size() * 8);
-  const size_t step = std::clamp(share / 4 * 4, size_t{4}, kChunkPanels);
+  size_t work = 0;  // panels times chunks of rows
+  for (const Product& product : products) {
+    work +=
+        ceil_div(product.w->n(), kPanel) * ceil_div(product.x.group_count, product.x.chunk_groups);
+  }
+  constexpr size_t kPartsPerThread = 16;
+  const size_t share = work / (pool_.size() * kPartsPerThread), least = work / pool_.size();
   for (size_t i = 0; i < products.size(); ++i) {
     const PackedRows& x = products[i].x;
-    const size_t panels = (products[i].w->n() + kPanel - 1) / kPanel;
-    for (size_t group = 0; group < x.group_count; group += kChunkGroups) {
-      for (size_t panel = 0; panel < panels; panel += step) {
+    const size_t panels = ceil_div(products[i].w->n(), kPanel);
+    // As many panels as the kernel takes together, unless that leaves a thread without work.
+    const size_t rows = groups_[x.first_group].rows;
+    const size_t together = std::clamp<size_t>(least, 1, x.group_count > 1 ? 1 : rows == 1 ? 4 : 2);
+    const size_t step = std::clamp(share / together * together, together, kChunkPanels);
+    for (size_t panel = 0; panel < panels; panel += step) {
+      for (size_t group = 0; group < x.group_count; group += x.chunk_groups) {
         parts_.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(panel),
                           static_cast<uint32_t>(std::min(panel + step, panels)),
                           static_cast<uint32_t>(group),
-                          static_cast<uint32_t>(std::min(group + kChunkGroups, x.group_count))});
+                          static_cast<uint32_t>(std::min(group + x.chunk_groups, x.group_count))});
       }
     }
   }

@@ -22,10 +22,11 @@ struct RowSource {
   size_t width = 0;
 };
 
-// Packed rows as a range of the engine's groups; valid until the next begin().
+// Packed rows as a range of the engine's groups; valid until the next pack().
 struct PackedRows {
   size_t first_group = 0;
   size_t group_count = 0;
+  size_t chunk_groups = 0;  // groups packed together: one call takes no others
 };
 
 // One product y[r] = W x[r].
@@ -35,7 +36,7 @@ struct Product {
   MutableRows y;
 };
 
-// Usage: begin(), pack() each set of rows, run() any products of them. Invariant: buffers only
+// Usage: pack() sets of rows, then run() any products of them. Invariant: buffers only
 // grow.
 class MatmulEngine {
  public:
@@ -48,13 +49,14 @@ class MatmulEngine {
  private:
   struct PackTask {
     const RowSource* source;
-    float* target;
-    uint32_t first, rows;
+    size_t group;
   };
   struct Part {
     uint32_t product, panel_begin, panel_end, group_begin, group_end;
   };
 
+  void add_groups(const RowSource& source, float* target);
+  void pack_group(const PackTask& task) const;
   void cut(std::span<const Product> products);
 
   ThreadPool& pool_;
@@ -63,6 +65,7 @@ class MatmulEngine {
   std::vector<PackTask> tasks_;
   std::vector<Part> parts_;
   Scratch rows_;
+  float* rows_at_ = nullptr;  // of rows_
   std::vector<Scratch> thread_scratch_;
 };
 

@@ -8,6 +8,7 @@ namespace {
 constexpr uint32_t kOpen = 0x80000000u;
 constexpr int kSpins =
     2000;  // about 30 us of pauses: longer than the gap between two operations of a layer
+constexpr int kYields = 300;  // at least 100 us: the gap between two steps, left to who needs it
 
 void pause() {
 #if defined(__x86_64__)
@@ -17,12 +18,17 @@ void pause() {
 #endif
 }
 
-// Returns when `value` differs from `old`: spins a bounded time, then sleeps.
+// Returns when `value` differs from `old`: spins a bounded time, then yields, then sleeps.
 uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
   for (int i = 0; i < kSpins; ++i) {
     const uint32_t now = value.load(std::memory_order_acquire);
     if (now != old) return now;
     pause();
+  }
+  for (int i = 0; i < kYields; ++i) {
+    const uint32_t now = value.load(std::memory_order_acquire);
+    if (now != old) return now;
+    std::this_thread::yield();
   }
   value.wait(old, std::memory_order_acquire);
   return value.load(std::memory_order_acquire);

@@ -7,12 +7,22 @@
 #define KERNELS_CPU_TILE_HPP_
 #endif
 
+#include <algorithm>
+
 #include "kernels/base/dtype.hpp"
+#include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/lanes.hpp"
 
 KERNEL_NAMESPACE_BEGIN
 
 using Vector = hn::Vec<FloatTag>;
+using WordVector = hn::Vec<WordTag>;
+
+// Two bf16 of one 32-bit word (low half first) as floats.
+KERNEL_FN void widen(WordVector pair, Vector& low, Vector& high) {
+  low = hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pair));
+  high = hn::BitCast(FloatTag(), hn::And(pair, hn::Set(WordTag(), 0xffff0000u)));
+}
 
 // How 16 weights of one input become kPer16 vectors of floats, in column order.
 template <DType kType>
@@ -42,11 +52,9 @@ template <>
 struct PanelRow<DType::kBF16> {
   using Stored = uint16_t;
   static KERNEL_FN void load(const uint16_t* row, Vector* w) {
-    const WordTag words;
     for (size_t i = 0; i < kPer16 / 2; ++i) {
-      const auto pair = hn::Load(words, reinterpret_cast<const uint32_t*>(row) + i * kWidth);
-      w[i] = hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pair));
-      w[kPer16 / 2 + i] = hn::BitCast(FloatTag(), hn::And(pair, hn::Set(words, 0xffff0000u)));
+      const auto pair = hn::Load(WordTag(), reinterpret_cast<const uint32_t*>(row) + i * kWidth);
+      widen(pair, w[i], w[kPer16 / 2 + i]);
     }
   }
 };
@@ -70,6 +78,8 @@ KERNEL_FN void with_rows(size_t rows, const Fn& fn) {
       return fn.template operator()<6>();
   }
 }
+
+constexpr int kPairRows = 3;  // a tile this low has too few chains with one panel
 
 // sum[r][panel vector] of one chain; all loops are unrolled, or GCC keeps the array in memory.
 template <int R, int P>
@@ -113,17 +123,58 @@ struct Tile {
   }
 };
 
-// Copies the sums of one panel to y, leaving out columns past n.
-KERNEL_FN void write_panel(const float* total, size_t rows, size_t columns, float* y, size_t y_ld) {
+// y = the sums [panel][rows][16] of `count` panels, row by row, leaving out columns past n.
+KERNEL_FN void write_panels(const cpu::GemmPart& part, const float* sums, size_t rows, size_t panel,
+                            size_t count) {
+  const size_t column = panel * cpu::kPanel;
   for (size_t r = 0; r < rows; ++r) {
-    const float* from = total + r * 16;
-    float* to = y + r * y_ld;
-    if (columns >= 16) {
-      for (size_t i = 0; i < kPer16; ++i) Lanes::load(from + i * kWidth).store(to + i * kWidth);
-    } else {
-      for (size_t c = 0; c < columns; ++c) to[c] = from[c];
+    float* y = part.y + (part.groups[0].first_row + r) * part.y_ld + column;
+    for (size_t p = 0; p < count; ++p) {
+      const float* from = sums + (p * rows + r) * cpu::kPanel;
+      float* to = y + p * cpu::kPanel;
+      if (part.w->n() - column >= (p + 1) * cpu::kPanel) {
+        for (size_t i = 0; i < kPer16; ++i) Lanes::load(from + i * kWidth).store(to + i * kWidth);
+      } else {
+        const size_t columns = part.w->n() - column - p * cpu::kPanel;
+        for (size_t c = 0; c < columns; ++c) to[c] = from[c];
+      }
     }
   }
+}
+
+// A block of 256 inputs of one panel or of two side by side, and how far on the block after it
+// lies.
+struct PanelBlock {
+  size_t panel, panels, block;
+  ptrdiff_t panels_ahead, blocks_ahead;
+};
+
+// Runs fn(PanelBlock, sums of its first panel) for every block of every panel of a part. Few rows
+// stay in L2 whole: then each panel is one sequential stream. Of many, only one block's slices
+// stay. Panels are taken in pairs where the last group is short: alone it has too few chains.
+template <class Fn>
+KERNEL_FN void sweep_blocks(const cpu::GemmPart& part, float* sums, const Fn& fn) {
+  constexpr size_t kStreamFloats = size_t{64} << 10;  // 256 KB
+  const size_t rows = part.rows(), inputs = part.w->k();
+  const size_t panels = part.panel_end - part.panel_begin;
+  const size_t together = part.groups[part.group_count - 1].rows == kPairRows ? 2 : 1;
+  const size_t turns = (panels + together - 1) / together;
+  const size_t blocks = (inputs + cpu::kBlock - 1) / cpu::kBlock;
+  const bool stream = rows * inputs <= kStreamFloats;
+  const size_t outer = stream ? turns : blocks, inner = stream ? blocks : turns;
+  for (size_t i = 0; i < outer; ++i) {
+    for (size_t j = 0; j < inner; ++j) {
+      // One step of the inner index, or back to its begin and one step of the outer.
+      const bool last = j + 1 == inner;
+      const ptrdiff_t step = last ? -static_cast<ptrdiff_t>(j) : 1, next = last ? 1 : 0;
+      const size_t p = (stream ? i : j) * together, b = stream ? j : i;
+      fn(PanelBlock{part.panel_begin + p, std::min(together, panels - p), b,
+                    (stream ? next : step) * static_cast<ptrdiff_t>(together),
+                    stream ? step : next},
+         sums + p * rows * cpu::kPanel);
+    }
+  }
+  write_panels(part, sums, rows, part.panel_begin, panels);
 }
 
 KERNEL_NAMESPACE_END

@@ -74,7 +74,7 @@ TEST_CASE("A row's product has the same bytes in any batch and on any number of 
       }
       for (const unsigned threads : {1u, 2u, 3u}) {
         const auto ops = make_cpu_ops(threads);
-        for (const size_t batch : {2u, 5u, 16u, 150u}) {
+        for (const size_t batch : {2u, 3u, 4u, 5u, 8u, 9u, 14u, 16u, 24u, 150u}) {
           const std::vector<float> head(x.begin(), x.begin() + static_cast<long>(batch * k));
           const std::vector<float> want(expected.begin(),
                                         expected.begin() + static_cast<long>(batch * n));
