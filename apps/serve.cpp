@@ -1,5 +1,5 @@
 // sluice-serve: flags and TOML into settings, then the engine, then HTTP, until a signal asks for
-// the end.
+// the end. With --bench: the engine alone, measured.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "actors/system.hpp"
+#include "kernels/base/trace_events.hpp"
 #include "net/server.hpp"
+#include "runtime/bench_report.hpp"
 #include "runtime/chat.hpp"
 
 namespace {
@@ -93,6 +95,65 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
       ->group(scheduling);
 }
 
+// Keeps a trace of the process and writes it, if a file is named.
+class Profile {
+ public:
+  explicit Profile(const std::string& path) : path_(path) {
+    if (!path_.empty()) kernels::TraceEvents::start();
+  }
+  // Once, when there is nothing more to see.
+  void write() const {
+    if (path_.empty()) return;
+    kernels::TraceEvents::stop();
+    kernels::TraceEvents::write(path_);
+    std::fprintf(stderr, "sluice-serve: wrote the profile to %s\n", path_.c_str());
+  }
+
+ private:
+  const std::string path_;
+};
+
+struct BenchFlags {
+  bool bench = false, json = false, deep = false;
+  std::string points;   // empty: the default ones
+  uint32_t repeat = 0;  // 0: automatic
+};
+
+void add_bench_flags(CLI::App& app, BenchFlags& flags) {
+  const std::string group = "Benchmark";
+  app.add_flag("--bench", flags.bench,
+               "Measure prefill and decode tokens/s of the model, print them, and end")
+      ->group(group);
+  app.add_flag("--json", flags.json, "Print one JSON object instead of a table")->group(group);
+  app.add_option("--bench-points", flags.points,
+                 "Only these, by comma: prefill_TOKENS, decode_BATCH, decode_BATCH_depth_POSITIONS")
+      ->group(group);
+  app.add_flag("--bench-depth", flags.deep, "Also decode_1 at 8192 and 32768 positions")
+      ->group(group);
+  app.add_option("--bench-repeat", flags.repeat,
+                 "Passes of each point, the best counts; 0 = 5, fewer where a pass takes long")
+      ->check(CLI::Range(0u, 1000u))
+      ->capture_default_str()
+      ->group(group);
+}
+
+int bench(const runtime::EngineConfig& engine, const BenchFlags& flags, const Profile& profile) {
+  runtime::BenchOptions options;
+  options.repeat = flags.repeat;
+  options.points = flags.points.empty() ? runtime::default_bench_points(flags.deep)
+                                        : runtime::parse_bench_points(flags.points).value();
+  if (!flags.json) std::printf("%s\n", runtime::bench_table_head().c_str());
+  const auto print_row = [&flags](const runtime::BenchFigure& figure) {
+    if (flags.json) return;
+    std::printf("%s\n", runtime::bench_table_row(figure).c_str());
+    std::fflush(stdout);
+  };
+  const runtime::BenchReport report = runtime::bench_model(engine, options, print_row);
+  if (flags.json) std::printf("%s\n", runtime::bench_json(report).c_str());
+  profile.write();
+  return 0;
+}
+
 // The signals that end the server are taken by the main thread alone, so they are blocked before
 // any other thread exists.
 sigset_t block_end_signals() {
@@ -128,7 +189,7 @@ void exit_after(std::chrono::milliseconds time, int code) {
 }
 
 int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
-          const sigset_t& signals) {
+          const sigset_t& signals, const Profile& profile) {
   std::atomic<bool> lost{false};
   actors::SystemOptions options;
   options.on_failure = [&lost](const std::string& reason) {
@@ -156,11 +217,13 @@ int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
   }
   if (system->phase().kind == ServicePhase::Kind::kStarting) {
     server.stop(std::chrono::milliseconds{0});
+    profile.write();
     std::_Exit(0);  // a load cannot be interrupted, and nobody waits for it; stdout is flushed
   }
   server.stop(kDrainTime);
   system->drain(std::chrono::milliseconds(200));
   loading.join();
+  profile.write();
   return lost ? 1 : 0;
 }
 
@@ -171,17 +234,26 @@ int main(int argc, char** argv) {
                "sluice-serve");
   net::ServerConfig http;
   runtime::EngineConfig engine;
+  BenchFlags bench_flags;
+  std::string profile_path;
   app.set_config("--config", "", "TOML file of settings; flags win");
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_engine_flags(app, engine);
   add_http_flags(app, http);
+  add_bench_flags(app, bench_flags);
+  app.add_option(
+         "--profile", profile_path,
+         "Write a trace of the run (messages, steps, kernels) here at its end, for Perfetto")
+      ->group("Benchmark");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    return serve(http, engine, block_end_signals());
+    const Profile profile(profile_path);
+    if (bench_flags.bench) return bench(engine, bench_flags, profile);
+    return serve(http, engine, block_end_signals(), profile);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sluice-serve: %s\n", error.what());
     return 1;

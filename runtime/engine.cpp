@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/steady_clock.hpp"
+#include "kernels/base/trace_events.hpp"
 #include "kernels/base/verify.hpp"
 #include "runtime/batch_builder.hpp"
 #include "runtime/block_table.hpp"
@@ -18,6 +19,14 @@ namespace {
 // Rows of logits held at once. A step of decode rows fits; a prompt's log-probabilities, which want
 // a row per token, take several rounds instead of chunk_tokens * vocabulary floats.
 constexpr size_t kLogitRows = 64;
+
+// Of a command's span in the process's trace.
+const char* span_name(const memory::Bind&) { return "state.bind"; }
+const char* span_name(const memory::Move&) { return "state.move"; }
+const char* span_name(const memory::Clear&) { return "state.clear"; }
+const char* span_name(const memory::Restore&) { return "state.restore"; }
+const char* span_name(const Close&) { return "engine.close"; }
+const char* span_name(const Forward&) { return "engine.forward"; }
 
 bool all_finite(std::span<const float> values) {
   uint32_t bad = 0;
@@ -81,6 +90,7 @@ struct Engine::Impl {
     result->start_ns = kernels::steady_now_ns();
     build(forward);
     run_model();
+    const kernels::TraceSpan sampling("engine.sample", {{"rows", forward.rows.size()}});
     result->rows.reserve(forward.rows.size());
     for (size_t i = 0; i < forward.rows.size(); ++i)
       result->rows.push_back(row_result(forward.rows[i], i));
@@ -105,7 +115,11 @@ struct Engine::Impl {
     if (batch.tokens.empty()) return;
     const CacheMemory memory{arena.data() + layout.states.offset, layout.states.block_bytes,
                              arena.data() + layout.pages.offset, layout.pages.block_bytes};
-    model->forward(batch, memory);
+    {
+      const kernels::TraceSpan span("model.forward", {{"rows", batch.tokens.size()},
+                                                      {"sequences", batch.view.segments.size()}});
+      model->forward(batch, memory);
+    }
     stream->synchronize();
   }
 
@@ -206,7 +220,12 @@ Engine::~Engine() = default;
 
 std::optional<StepResult> Engine::run(const StepPlan& plan) {
   for (const Command& command : plan.commands) {
-    std::visit([this](const auto& typed) { impl_->execute(typed); }, command);
+    std::visit(
+        [this](const auto& typed) {
+          const kernels::TraceSpan span(span_name(typed));
+          impl_->execute(typed);
+        },
+        command);
   }
   return std::exchange(impl_->result, std::nullopt);
 }

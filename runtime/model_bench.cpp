@@ -1,0 +1,210 @@
+#include "runtime/model_bench.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "kernels/base/steady_clock.hpp"
+#include "kernels/device.hpp"
+#include "kernels/forwarding_ops.hpp"
+#include "kernels/traced_ops.hpp"
+#include "runtime/bench_engine.hpp"
+#include "runtime/model_config.hpp"
+#include "runtime/model_costs.hpp"
+#include "runtime/weights.hpp"
+
+namespace runtime {
+namespace {
+
+constexpr uint32_t kPromptTokens = 16;    // context of a decode point without depth
+constexpr uint32_t kMaxSteps = 64;        // decode steps of one pass
+constexpr double kPassSeconds = 0.15;     // so long is a decode pass, where its steps allow
+constexpr double kCeilingSeconds = 0.04;  // beside each pass
+constexpr uint32_t kAutoRepeat = 5;
+constexpr double kAutoSeconds = 2;  // after so long an automatic point is not repeated
+
+double seconds_of(const auto& work) {
+  const uint64_t begin = kernels::steady_now_ns();
+  work();
+  return 1e-9 * static_cast<double>(kernels::steady_now_ns() - begin);
+}
+
+uint32_t start_tokens(const BenchPoint& point) {
+  return point.kind == BenchPoint::Kind::kPrefill ? point.count
+                                                  : std::max(kPromptTokens, point.depth + 1);
+}
+
+// Counts the distinct experts of each mixture it runs.
+class ExpertCounter final : public kernels::ForwardingOps {
+ public:
+  using ForwardingOps::ForwardingOps;
+  void experts(kernels::Rows z, std::span<const kernels::ExpertWeights> weights,
+               const kernels::Routing& routing, const kernels::ActivationSpec& act,
+               kernels::MutableRows out, size_t rows) override {
+    used_.assign(weights.size(), false);
+    for (size_t i = 0; i < rows * routing.top_k; ++i) used_[routing.expert[i]] = true;
+    count_ += static_cast<uint64_t>(std::count(used_.begin(), used_.end(), true));
+    ForwardingOps::experts(z, weights, routing, act, out, rows);
+  }
+  uint64_t count() const { return count_; }
+
+ private:
+  std::vector<bool> used_;
+  uint64_t count_ = 0;
+};
+
+class ModelBench {
+ public:
+  ModelBench(BenchEngine& engine, const ExpertCounter& counter, const ModelCosts& costs,
+             const BenchReport& report, uint32_t repeat)
+      : engine_(engine),
+        counter_(counter),
+        costs_(costs),
+        report_(report),
+        repeat_(repeat),
+        ceilings_(report.threads) {}
+
+  BenchFigure measure(const BenchPoint& point) {
+    BenchFigure figure;
+    figure.point = point;
+    if (point.kind == BenchPoint::Kind::kPrefill) {
+      prefill(figure);
+    } else {
+      decode(figure);
+    }
+    return figure;
+  }
+
+ private:
+  void prefill(BenchFigure& figure) {
+    const uint32_t tokens = figure.point.count;
+    const double best = best_of(figure, [&] {
+      engine_.open(1, tokens, 0);
+      return seconds_of([&] { engine_.prefill(); });
+    });
+    figure.tokens_per_s = tokens / best;
+    judge(figure, prefill_costs(costs_, tokens), best);
+  }
+
+  void decode(BenchFigure& figure) {
+    const BenchPoint& point = figure.point;
+    engine_.open(point.count, start_tokens(point), point.depth);
+    engine_.prefill();
+    engine_.decode();
+    const double once = seconds_of([&] { engine_.decode(); });
+    const auto steps = static_cast<uint32_t>(std::clamp(kPassSeconds / once, 1.0, 1.0 * kMaxSteps));
+    const uint64_t counted = counter_.count();
+    uint32_t passes = 0;
+    const double best = best_of(figure, [&] {
+      ++passes;
+      return seconds_of([&] {
+        for (uint32_t i = 0; i < steps; ++i) engine_.decode();
+      });
+    });
+    const double step = best / steps;
+    figure.tokens_per_s = point.count / step;
+    figure.experts = static_cast<double>(counter_.count() - counted) / (passes * steps);
+    if (point.depth != 0) {
+      judge_depth(figure, step);
+    } else {
+      const double positions = start_tokens(point) + 2 + passes * steps / 2.0;
+      judge(figure, decode_costs(costs_, {1.0 * point.count, positions, figure.experts}), step);
+    }
+  }
+
+  // The best of some passes, with the machine's rates measured between them.
+  double best_of(BenchFigure& figure, const auto& pass) {
+    const uint32_t passes = repeat_ != 0 ? repeat_ : kAutoRepeat;
+    double best = 0, total = 0;
+    for (uint32_t done = 0; done < passes; ++done) {
+      if (done != 0 && repeat_ == 0 && total >= kAutoSeconds) break;
+      const double seconds = pass();
+      best = done == 0 ? seconds : std::min(best, seconds);
+      total += seconds;
+      figure.rates.keep_best(ceilings_.measure(kCeilingSeconds));
+    }
+    return best;
+  }
+
+  static void judge(BenchFigure& figure, const StepCosts& least, double seconds) {
+    const double bytes_s = least.bytes / figure.rates.read;
+    const double flops_s = least.flops / figure.rates.flops;
+    figure.limit = bytes_s > flops_s ? BenchFigure::Limit::kBytes : BenchFigure::Limit::kFlops;
+    figure.fraction = std::max(bytes_s, flops_s) / seconds;
+  }
+
+  void judge_depth(BenchFigure& figure, double step) const {
+    const BenchPoint shallow = {BenchPoint::Kind::kDecode, figure.point.count, 0};
+    for (const BenchFigure& other : report_.figures) {
+      if (other.point != shallow) continue;
+      const double longer = step - shallow.count / other.tokens_per_s;
+      const StepCosts least = context_costs(costs_, 1.0 * figure.point.depth * shallow.count);
+      if (longer > 0) judge(figure, least, longer);
+    }
+  }
+
+  BenchEngine& engine_;
+  const ExpertCounter& counter_;
+  const ModelCosts& costs_;
+  const BenchReport& report_;
+  uint32_t repeat_;
+  kernels::Ceilings ceilings_;
+};
+
+ModelOptions model_options(const EngineConfig& config) {
+  ModelOptions options;
+  options.page_tokens = config.page_tokens;
+  options.kv_dtype = config.kv_dtype == "bf16" ? kernels::DType::kBF16 : kernels::DType::kF32;
+  options.max_rows = config.chunk_tokens;
+  return options;
+}
+
+BenchEngine::Size size_for(const EngineConfig& config, const BenchOptions& options) {
+  BenchEngine::Size size;
+  size.chunk_tokens = config.chunk_tokens;
+  const uint32_t repeat = options.repeat != 0 ? options.repeat : kAutoRepeat;
+  for (const BenchPoint& point : options.points) {
+    const bool prefill = point.kind == BenchPoint::Kind::kPrefill;
+    const uint32_t sequences = prefill ? 1 : point.count;
+    const uint32_t tokens = start_tokens(point) + (prefill ? 0 : 2 + repeat * kMaxSteps);
+    if (sequences > config.chunk_tokens) {
+      throw std::runtime_error("chunk-tokens: " + to_string(point) +
+                               " needs as many token rows as it has sequences");
+    }
+    size.sequences = std::max(size.sequences, sequences);
+    size.pages = std::max(size.pages, sequences * (tokens / config.page_tokens + 1));
+  }
+  return size;
+}
+
+}  // namespace
+
+BenchReport bench_model(const EngineConfig& config, const BenchOptions& options,
+                        const std::function<void(const BenchFigure&)>& on_figure) {
+  BenchReport report;
+  report.model = config.model;
+  report.target = kernels::cpu_target_name();
+  report.threads =
+      config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
+  const BenchEngine::Size size = size_for(config, options);
+  const ModelOptions model_settings = model_options(config);
+  const auto device = kernels::make_cpu_device();
+  const auto ops = kernels::make_traced_ops(kernels::make_cpu_ops(report.threads));
+  ExpertCounter counter(*ops);
+  const ModelConfig model = ModelConfig::load(config.model);
+  const WeightsFile file = WeightsFile::load(config.model);
+  const ModelCosts costs(model, weight_types(model, file), model_settings.kv_dtype);
+  BenchEngine engine(*device, load_hybrid_model(model, file, counter, model_settings), size);
+  ModelBench bench(engine, counter, costs, report, options.repeat);
+  engine.open(1, kPromptTokens, 0);  // the first pass over the weights is not measured
+  engine.prefill();
+  for (const BenchPoint& point : options.points) {
+    report.figures.push_back(bench.measure(point));
+    on_figure(report.figures.back());
+  }
+  return report;
+}
+
+}  // namespace runtime
