@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/spawning.hpp"
+#include "actors/traced.hpp"
 
 namespace actors {
 namespace {
@@ -33,9 +34,9 @@ CacheManagerActor::behavior_type cache_manager(
   name_exceptions(self);
   self->state.core = std::move(core);
   telemetry->publish(self->state.core->counts());
-  return {[=](Boxed<CacheRequests>& batch) {
+  return {traced("cache_manager.requests", [=](Boxed<CacheRequests>& batch) {
     return Boxed(answer(*self->state.core, *telemetry, batch.take()));
-  }};
+  })};
 }
 
 }  // namespace actors

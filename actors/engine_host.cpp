@@ -9,6 +9,7 @@
 
 #include "actors/engine_settings.hpp"
 #include "actors/sequence_ids.hpp"
+#include "kernels/traced_ops.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -65,7 +66,7 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   const unsigned threads =
       config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
   device_ = kernels::make_cpu_device();
-  ops_ = kernels::make_cpu_ops(threads);
+  ops_ = kernels::make_traced_ops(kernels::make_cpu_ops(threads));
   runtime::ModelOptions options;
   options.page_tokens = config.page_tokens;
   options.kv_dtype = kv_dtype(config.kv_dtype);

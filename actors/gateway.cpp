@@ -6,6 +6,7 @@
 
 #include "actors/session.hpp"
 #include "actors/spawning.hpp"
+#include "actors/traced.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -69,10 +70,13 @@ GatewayActor::behavior_type gateway(Self self, FrontDesk* desk, const SessionCon
   self->state.desk = desk;
   self->set_down_handler([=](caf::down_msg& down) { session_ended(self, *desk, down); });
   return {
-      [=](Boxed<Arrival>& arrival) { submit(self, *desk, context, std::move(arrival)); },
-      [=](Boxed<EndRequest>& end) { end_session(self, end.take()); },
-      [=](Boxed<EngineLost>& lost) { lose_engine(self, lost.take()); },
-      [=](Boxed<GatewayWiring>& wiring) { self->state.wiring = wiring.take(); },
+      traced("gateway.arrival",
+             [=](Boxed<Arrival>& arrival) { submit(self, *desk, context, std::move(arrival)); }),
+      traced("gateway.end", [=](Boxed<EndRequest>& end) { end_session(self, end.take()); }),
+      traced("gateway.engine_lost",
+             [=](Boxed<EngineLost>& lost) { lose_engine(self, lost.take()); }),
+      traced("gateway.wiring",
+             [=](Boxed<GatewayWiring>& wiring) { self->state.wiring = wiring.take(); }),
   };
 }
 

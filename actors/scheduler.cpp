@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/spawning.hpp"
+#include "actors/traced.hpp"
 #include "kernels/base/verify.hpp"
 
 namespace actors {
@@ -73,16 +74,19 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
   self->state.cache_manager = std::move(start.cache_manager);
   self->state.feed.emplace(start.config, std::move(start.context));
   return {
-      [=](Boxed<SubmitOrder>& order) { enqueue(self, order.take()); },
-      [=](Boxed<SessionOrders>& orders) {
-        post(self, self->state.feed->orders(orders.take().events));
-      },
-      [=](Boxed<CacheAnswers>& answers) {
-        auto batch = answers.take().answers;
-        if (!batch.empty()) post(self, self->state.feed->answers(std::move(batch)));
-      },
-      [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); },
-      [=](tick_atom, uint64_t target_us) { tick(self, target_us); },
+      traced("scheduler.submit", [=](Boxed<SubmitOrder>& order) { enqueue(self, order.take()); }),
+      traced("scheduler.orders",
+             [=](Boxed<SessionOrders>& orders) {
+               post(self, self->state.feed->orders(orders.take().events));
+             }),
+      traced("scheduler.cache_answers",
+             [=](Boxed<CacheAnswers>& answers) {
+               auto batch = answers.take().answers;
+               if (!batch.empty()) post(self, self->state.feed->answers(std::move(batch)));
+             }),
+      traced("scheduler.step_outcome",
+             [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); }),
+      traced("scheduler.tick", [=](tick_atom, uint64_t target_us) { tick(self, target_us); }),
   };
 }
 

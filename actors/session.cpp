@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/spawning.hpp"
+#include "actors/traced.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -77,24 +78,29 @@ SessionActor::behavior_type session(Self self, GatewayWiring wiring,
     self->quit(std::move(exit.reason));
   });
   return {
-      [=](Boxed<Arrival>& arrival) { begin(self, *context, arrival.take()); },
-      [=](Boxed<EncodeOutcome>& outcome) {
-        submit(self, self->state.core->on_encoded(outcome.take()));
-        leave_if_finished(self);
-      },
-      [=](Boxed<SessionBatch>& batch) {
-        order(self, self->state.core->on_events(batch.take().events));
-        leave_if_finished(self);
-      },
-      [=](Boxed<EndRequest>& end) {
-        order(self, self->state.core->on_abort(end.take().error));
-        leave_if_finished(self);
-      },
-      [=](Boxed<EngineLost>& lost) {
-        lose(self, lost.take().error);
-        leave_if_finished(self);
-      },
-      [=](tick_atom) { watch_deadline(self, *context); },
+      traced("session.arrival",
+             [=](Boxed<Arrival>& arrival) { begin(self, *context, arrival.take()); }),
+      traced("session.encoded",
+             [=](Boxed<EncodeOutcome>& outcome) {
+               submit(self, self->state.core->on_encoded(outcome.take()));
+               leave_if_finished(self);
+             }),
+      traced("session.batch",
+             [=](Boxed<SessionBatch>& batch) {
+               order(self, self->state.core->on_events(batch.take().events));
+               leave_if_finished(self);
+             }),
+      traced("session.end",
+             [=](Boxed<EndRequest>& end) {
+               order(self, self->state.core->on_abort(end.take().error));
+               leave_if_finished(self);
+             }),
+      traced("session.engine_lost",
+             [=](Boxed<EngineLost>& lost) {
+               lose(self, lost.take().error);
+               leave_if_finished(self);
+             }),
+      traced("session.deadline", [=](tick_atom) { watch_deadline(self, *context); }),
   };
 }
 

@@ -7,6 +7,7 @@
 #include "actors/cache_manager.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/text_worker.hpp"
+#include "actors/traced.hpp"
 #include "actors/worker.hpp"
 
 namespace actors {
@@ -94,7 +95,8 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
   state.worker =
       spawn_with_thread(self, state.start.spawning, worker, state.start.config, state.start.factory,
                         SupervisorActor{self}, state.start.stopping);
-  return {[=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }};
+  return {traced("supervisor.worker_loaded",
+                 [=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); })};
 }
 
 }  // namespace actors

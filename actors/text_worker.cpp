@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/spawning.hpp"
+#include "actors/traced.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -38,7 +39,8 @@ EncodeOutcome run(const TextWorkerStart& start, EncodeJob job) {
 TextWorkerActor::behavior_type text_worker(TextWorkerActor::stateful_pointer<TextWorkerState> self,
                                            TextWorkerStart start) {
   name_exceptions(self);
-  return {[=](Boxed<EncodeJob>& job) { return Boxed(run(start, job.take())); }};
+  return {traced("text_worker.encode",
+                 [=](Boxed<EncodeJob>& job) { return Boxed(run(start, job.take())); })};
 }
 
 }  // namespace actors

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/spawning.hpp"
+#include "actors/traced.hpp"
 
 namespace actors {
 namespace {
@@ -29,7 +30,9 @@ WorkerActor::behavior_type worker(Self self, runtime::EngineConfig config, Model
     return WorkerActor::behavior_type::make_empty_behavior();
   }
   self->send(supervisor, Boxed(WorkerLoaded{self->state.host->take_facts()}));
-  return {[=](Boxed<runtime::StepPlan>& plan) { return Boxed(run(self, *stopping, plan.take())); }};
+  return {traced("worker.plan", [=](Boxed<runtime::StepPlan>& plan) {
+    return Boxed(run(self, *stopping, plan.take()));
+  })};
 }
 
 }  // namespace actors
