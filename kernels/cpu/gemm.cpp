@@ -78,8 +78,8 @@ void one_group(const GemmPart& part, float* scratch) {
   });
 }
 
-// A block of one panel (8 KB of bf16) or two against every group. The first group fetches the block
-// after it while this one is computed; the others find this one in L1.
+// A block of one panel (8 KB of bf16) or two against every group. One group fetches the block after
+// it meanwhile: the first, or where two panels fill L1 the last, which no longer needs this one.
 template <DType kType>
 void block_of_groups(const GemmPart& part, const PanelBlock& at, float* total) {
   using Stored = typename PanelRow<kType>::Stored;
@@ -95,16 +95,15 @@ void block_of_groups(const GemmPart& part, const PanelBlock& at, float* total) {
     with_rows(group.rows, [&]<int R>() {
       if constexpr (R == kPairRows) {
         if (at.panels == 2) {
-          block_tile<kType, R, 2, Fetch::kNothing, true>(w, step, 0, x, inputs, total, sums,
-                                                         k == 0);
-          total += R * kPanel;
+          block_tile<kType, R, 2, Fetch::kNear, true>(w, step, ahead, x, inputs, total, sums,
+                                                      k == 0);
           return;
         }
       }
       for (size_t p = 0; p < at.panels; ++p) {
         const Stored* const panel = w + p * step;
         float* const to = total + p * sums;
-        if (g != 0) {
+        if (g != 0 || at.panels == 2) {
           block_tile<kType, R, 1, Fetch::kNothing, true>(panel, 0, 0, x, inputs, to, 0, k == 0);
         } else if (part.group_count <= 3) {
           block_tile<kType, R, 1, Fetch::kNear, true>(panel, 0, ahead, x, inputs, to, 0, k == 0);
@@ -112,8 +111,8 @@ void block_of_groups(const GemmPart& part, const PanelBlock& at, float* total) {
           block_tile<kType, R, 1, Fetch::kFar, true>(panel, 0, ahead, x, inputs, to, 0, k == 0);
         }
       }
-      total += R * kPanel;
     });
+    total += group.rows * kPanel;
   }
 }
 

@@ -105,13 +105,6 @@ KERNEL_FN void clear(float* total, size_t count) {
   for (size_t i = 0; i < count; i += kWidth) Lanes::zero().store(total + i);
 }
 
-// The same pointer, but the compiler no longer knows it: values read through it are read again
-// instead of being kept in registers, which the sums need.
-KERNEL_FN const float* read_again(const float* x) {
-  asm volatile("" : "+r"(x));
-  return x;
-}
-
 // Few rows: every nibble is used R times, straight from the registers it was decoded in.
 template <int R, int P>
 KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {

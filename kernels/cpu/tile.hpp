@@ -24,6 +24,13 @@ KERNEL_FN void widen(WordVector pair, Vector& low, Vector& high) {
   high = hn::BitCast(FloatTag(), hn::And(pair, hn::Set(WordTag(), 0xffff0000u)));
 }
 
+// The same pointer, but the compiler no longer knows it: values read through it are read again
+// instead of being kept in registers, which the sums need.
+KERNEL_FN const float* read_again(const float* x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 // How 16 weights of one input become kPer16 vectors of floats, in column order.
 template <DType kType>
 struct PanelRow;
@@ -97,6 +104,7 @@ struct Tile {
 
   // One input of panel p.
   KERNEL_FN void step(int p, const Vector* w, const float* x) {
+    if constexpr (P > 1 && R * P > 4) x = read_again(x);  // 12 sums, and inputs that panels share
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const Vector value = hn::Set(FloatTag(), x[r]);
