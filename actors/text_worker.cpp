@@ -31,7 +31,8 @@ EncodeOutcome run(const TextWorkerStart& start, EncodeJob job) {
     if (wanted()) return {std::move(job.request), std::move(encoded)};
   }
   if (late()) return {std::move(job.request), late_for_encoding()};
-  return {std::move(job.request), encoding_stopped()};
+  const auto why = start.desk->cancelled(job.request_id);
+  return {std::move(job.request), why.value_or(encoding_stopped())};
 }
 
 }  // namespace
