@@ -7,6 +7,7 @@
 
 #include "actors/spawning.hpp"
 #include "actors/traced.hpp"
+#include "runtime/endings.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -74,7 +75,7 @@ SessionActor::behavior_type session(Self self, GatewayWiring wiring,
     return failure(what(pointer));
   });
   self->set_exit_handler([self](caf::exit_msg& exit) {
-    lose(self, {kernels::ErrorCode::kUnavailable, "the server is shutting down", {}});
+    lose(self, runtime::shutting_down());
     self->quit(std::move(exit.reason));
   });
   return {
