@@ -143,6 +143,22 @@ struct MlaArgs {
   MutableRows out;               // [rows, heads * d_v]
 };
 
+// The residual stream between two sublayers: prefix += sublayer, then out = RMSNorm of the mix. The
+// mix is the prefix alone where the bank is empty; else the sum of bank rows and prefix, weighted
+// by the softmax of their scores (attention residuals). out must not alias a source.
+struct ResidualArgs {
+  size_t width = 0;
+  MutableRows prefix;          // [rows, width] raw sum
+  Rows sublayer;               // [rows, width] is added to the prefix first; data null: nothing is
+  bool restart = false;        // the prefix is empty: it becomes the sublayer
+  std::span<const Rows> bank;  // raw sums [rows, width] in push order
+  std::span<const Rows> bank_scores;  // of each bank row: [rows, 1], see residual_scores
+  const float* gain = nullptr;        // [width] w_norm * w_proj, for the prefix's score
+  const float* norm = nullptr;        // [width] weight of the RMSNorm
+  float eps = 1e-5f;
+  MutableRows out;  // [rows, width]
+};
+
 struct ExpertWeights {  // one expert: y = w2 * act(w1 z, w3 z)
   MatrixPtr w1, w3, w2;
 };
@@ -186,11 +202,13 @@ class Ops {
   virtual void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
                    size_t width) = 0;
 
-  // Attention-residual mix: softmax over n bank rows and p of the normalised
-  // rows' scores with gain cw = w_norm * w_proj, applied to the raw rows. bank[j] and p are [rows,
-  // width]; out must not alias any source.
-  virtual void residual_mix(std::span<const Rows> bank, Rows p, const float* cw, float eps,
-                            MutableRows out, size_t rows, size_t width) = 0;
+  // scores[r][g] = (x[r] . gains[g]) / rms(x[r]), sums in the 16 lanes of rms_norm: what a row of
+  // the attention-residual bank scores in each of the mixes to come.
+  virtual void residual_scores(Rows x, std::span<const float* const> gains, float eps,
+                               MutableRows scores, size_t rows, size_t width) = 0;
+
+  // Adds a sublayer's output to the residual stream and prepares the next sublayer's input.
+  virtual void residual_mix(const ResidualArgs& args, size_t rows) = 0;
 
   virtual void kda(const KdaArgs& args, const BatchView& batch) = 0;
   virtual void mla(const MlaArgs& args, const BatchView& batch) = 0;

@@ -10,10 +10,10 @@
 
 KERNEL_NAMESPACE_BEGIN
 
-// One element's part of a score: (v r) * cw, on a running lane sum.
+// A source's score from its dot product with the gain: that of the normalised row.
 template <class F>
-KERNEL_FN F residual_score(F value, F inverse, F gain, F sum) {
-  return multiply_add(value * inverse, gain, sum);
+KERNEL_FN F residual_score(F dot, F inverse) {
+  return dot * inverse;
 }
 
 // One source's part of an output element, sources in push order.

@@ -43,14 +43,6 @@ HybridModel::Layer HybridModel::load_layer(PackedWeights& weights, uint32_t inde
   const std::string name = "model.layers." + std::to_string(index) + ".";
   const size_t hidden = config_.hidden;
   Layer layer;
-  if (config_.residual_block != 0) {
-    // Layer 0 reads the bare embedding: its bank is empty, so it has nothing to mix.
-    if (index != 0) {
-      layer.attention_gain = load_mix_gain(weights, name + "self_attention_res_norm",
-                                           name + "self_attention_res_proj", hidden);
-    }
-    layer.ffn_gain = load_mix_gain(weights, name + "mlp_res_norm", name + "mlp_res_proj", hidden);
-  }
   layer.attention_norm = weights.vector(name + "input_layernorm.weight", hidden);
   layer.ffn_norm = weights.vector(name + "post_attention_layernorm.weight", hidden);
   if (config_.layers[index] == LayerKind::kKda) {
@@ -65,10 +57,7 @@ HybridModel::Layer HybridModel::load_layer(PackedWeights& weights, uint32_t inde
 }
 
 void HybridModel::load_head(PackedWeights& weights) {
-  if (config_.residual_block != 0) {
-    output_gain_ = load_mix_gain(weights, "model.output_attn_res_norm",
-                                 "model.output_attn_res_proj", config_.hidden);
-  }
+  work_.stream.load(weights);
   output_norm_ = weights.vector("model.norm.weight", config_.hidden);
   lm_head_ = config_.tied_embeddings ? weights.pack(embedding_)
                                      : weights.matrix("lm_head", config_.vocab, config_.hidden);
@@ -82,25 +71,22 @@ void HybridModel::forward(const ForwardBatch& batch, const CacheMemory& memory) 
   const size_t rows = batch.view.row_count;
   VERIFY(rows > 0 && rows <= options_.max_rows);
   VERIFY(batch.tokens.size() == rows);
-  const size_t hidden = config_.hidden;
   const auto normed = work_.normed.rows(), sublayer = work_.sublayer.rows();
   ResidualStream& stream = work_.stream;
 
   ops_.embed(embedding_, batch.tokens, stream.begin(rows));
   for (uint32_t index = 0; index < config_.layer_count(); ++index) {
     const Layer& layer = layers_[index];
-    const auto mixed = stream.attention_input(ops_, index, layer.attention_gain);
-    ops_.rms_norm(mixed, layer.attention_norm.data(), config_.norm_eps, normed, rows, hidden);
+    stream.attention_input(ops_, index, layer.attention_norm.data(), normed);
     if (layer.kda != nullptr) {
       layer.kda->forward(ops_, normed, batch, memory, work_.kda, sublayer);
     } else {
       layer.mla->forward(ops_, normed, batch.view, memory, work_.mla, sublayer);
     }
-    stream.add(ops_, sublayer);
-    ops_.rms_norm(stream.ffn_input(ops_, layer.ffn_gain), layer.ffn_norm.data(), config_.norm_eps,
-                  normed, rows, hidden);
+    stream.add(sublayer);
+    stream.ffn_input(ops_, index, layer.ffn_norm.data(), normed);
     layer.ffn->forward(ops_, normed, rows, work_.ffn, sublayer);
-    stream.add(ops_, sublayer);
+    stream.add(sublayer);
   }
   read_out(batch);
 }
@@ -117,12 +103,10 @@ void HybridModel::read_out(const ForwardBatch& batch) {
     size_t run = 1;
     while (i + run < wanted.size() && wanted[i + run] == wanted[i] + run) ++run;
     VERIFY(wanted[i] + run <= batch.view.row_count);
-    work_.stream.read_out(ops_, output_gain_, wanted[i], run,
+    work_.stream.read_out(ops_, wanted[i], run, output_norm_.data(),
                           {gathered.data + i * gathered.ld, gathered.ld});
     i += run;
   }
-  ops_.rms_norm(gathered, output_norm_.data(), config_.norm_eps, gathered, wanted.size(),
-                config_.hidden);
 }
 
 void HybridModel::logits(size_t first, size_t count, float* out) {

@@ -44,7 +44,6 @@ class HybridModel final : public Model {
 
  private:
   struct Layer {
-    MixGain attention_gain, ffn_gain;             // attention residuals only
     std::vector<float> attention_norm, ffn_norm;  // [hidden]
     std::unique_ptr<const KdaLayer> kda;          // exactly one of kda and mla
     std::unique_ptr<const MlaLayer> mla;
@@ -62,7 +61,6 @@ class HybridModel final : public Model {
   std::vector<std::byte> embedding_bytes_;  // [vocab, hidden] in the file's dtype
   kernels::MatrixView embedding_;
   std::vector<Layer> layers_;
-  MixGain output_gain_;
   std::vector<float> output_norm_;  // [hidden]
   kernels::MatrixPtr lm_head_;      // [vocab, hidden]
   uint64_t weight_bytes_ = 0;

@@ -4,74 +4,106 @@
 
 namespace runtime {
 
-MixGain load_mix_gain(PackedWeights& weights, const std::string& norm, const std::string& proj,
-                      size_t hidden) {
-  MixGain gain = weights.vector(norm + ".weight", hidden);
-  const auto projection = weights.floats(proj + ".weight", {1, hidden});
-  for (size_t i = 0; i < hidden; ++i) gain[i] *= projection[i];
+ResidualStream::ResidualStream(const ModelConfig& config, size_t max_rows)
+    : hidden_(config.hidden),
+      layers_(config.layer_count()),
+      block_(config.residual_block),
+      eps_(config.norm_eps),
+      gains_(2 * size_t{layers_} + 1) {
+  const size_t bank_rows = block_ == 0 ? 0 : (layers_ + block_ - 1) / block_;
+  for (size_t i = 0; i <= bank_rows; ++i) sums_.emplace_back(max_rows, hidden_);
+  for (size_t i = 0; i < bank_rows; ++i) scores_.emplace_back(max_rows, gains_.size());
+}
+
+ResidualStream::Gain ResidualStream::load_gain(PackedWeights& weights, const std::string& norm,
+                                               const std::string& proj) const {
+  Gain gain = weights.vector(norm + ".weight", hidden_);
+  const auto projection = weights.floats(proj + ".weight", {1, hidden_});
+  for (size_t i = 0; i < hidden_; ++i) gain[i] *= projection[i];
   return gain;
 }
 
-ResidualStream::ResidualStream(const ModelConfig& config, size_t max_rows)
-    : hidden_(config.hidden), block_(config.residual_block), eps_(config.norm_eps) {
-  const size_t bank_rows = block_ == 0 ? 0 : (config.layers.size() + block_ - 1) / block_;
-  for (size_t i = 0; i <= bank_rows; ++i) sums_.emplace_back(max_rows, hidden_);
-  bank_.reserve(bank_rows);
-  if (block_ != 0) mixed_ = RowBuffer(max_rows, hidden_);
+void ResidualStream::load(PackedWeights& weights) {
+  if (block_ == 0) return;
+  for (uint32_t layer = 0; layer < layers_; ++layer) {
+    const std::string name = "model.layers." + std::to_string(layer) + ".";
+    // Layer 0 reads the bare embedding: its bank is empty, so it has nothing to mix.
+    if (layer != 0) {
+      gains_[2 * size_t{layer}] =
+          load_gain(weights, name + "self_attention_res_norm", name + "self_attention_res_proj");
+    }
+    gains_[2 * size_t{layer} + 1] =
+        load_gain(weights, name + "mlp_res_norm", name + "mlp_res_proj");
+  }
+  gains_.back() = load_gain(weights, "model.output_attn_res_norm", "model.output_attn_res_proj");
 }
 
 kernels::MutableRows ResidualStream::begin(size_t rows) {
   rows_ = rows;
   banked_ = 0;
   prefix_empty_ = false;
+  sublayer_ = {};
   return sums_[0].rows();
 }
 
-kernels::Rows ResidualStream::mix(kernels::Ops& ops, const MixGain& gain) {
-  read_out(ops, gain, 0, rows_, mixed_.rows());
-  return mixed_.rows();
+void ResidualStream::attention_input(kernels::Ops& ops, uint32_t layer, const float* norm,
+                                     kernels::MutableRows out) {
+  mix(ops, 2 * size_t{layer}, 0, rows_, norm, out);
+  if (block_ != 0 && layer % block_ == 0) bank(ops, 2 * size_t{layer} + 1);
 }
 
-kernels::Rows ResidualStream::attention_input(kernels::Ops& ops, uint32_t layer,
-                                              const MixGain& gain) {
-  const kernels::Rows prefix = sums_[banked_].rows();
-  if (block_ == 0) return prefix;
-  const kernels::Rows input = banked_ == 0 ? prefix : mix(ops, gain);
-  if (layer % block_ == 0) {
-    ++banked_;  // the prefix's buffer stays where it is and becomes the newest bank row
-    VERIFY(banked_ < sums_.size());
-    prefix_empty_ = true;
-  }
-  return input;
+void ResidualStream::ffn_input(kernels::Ops& ops, uint32_t layer, const float* norm,
+                               kernels::MutableRows out) {
+  mix(ops, 2 * size_t{layer} + 1, 0, rows_, norm, out);
 }
 
-kernels::Rows ResidualStream::ffn_input(kernels::Ops& ops, const MixGain& gain) {
-  return block_ == 0 ? sums_[banked_].rows() : mix(ops, gain);
+// The prefix's buffer stays where it is and becomes the newest bank row, scored for every mix from
+// `next_mix` on.
+void ResidualStream::bank(kernels::Ops& ops, size_t next_mix) {
+  next_gains_.clear();
+  for (size_t i = next_mix; i < gains_.size(); ++i) next_gains_.push_back(gains_[i].data());
+  ops.residual_scores(sums_[banked_].rows(), next_gains_, eps_, scores_[banked_].columns(next_mix),
+                      rows_, hidden_);
+  ++banked_;
+  VERIFY(banked_ < sums_.size());
+  prefix_empty_ = true;
 }
 
-void ResidualStream::add(kernels::Ops& ops, kernels::Rows sublayer) {
-  if (prefix_empty_) {
-    ops.copy(sublayer, sums_[banked_].rows(), rows_, hidden_);
-    prefix_empty_ = false;
-  } else {
-    ops.add(sublayer, sums_[banked_].rows(), rows_, hidden_);
-  }
-}
-
-void ResidualStream::read_out(kernels::Ops& ops, const MixGain& gain, size_t first, size_t count,
+void ResidualStream::read_out(kernels::Ops& ops, size_t first, size_t count, const float* norm,
                               kernels::MutableRows out) {
-  const auto from_first = [first](const RowBuffer& buffer) {
-    const kernels::Rows rows = buffer.rows();
-    return kernels::Rows{rows.data + first * rows.ld, rows.ld};
+  const kernels::Rows sublayer = sublayer_;
+  const bool empty = prefix_empty_;
+  mix(ops, gains_.size() - 1, first, count, norm, out);
+  sublayer_ = sublayer;  // other rows still wait for theirs
+  prefix_empty_ = empty;
+}
+
+void ResidualStream::mix(kernels::Ops& ops, size_t index, size_t first, size_t count,
+                         const float* norm, kernels::MutableRows out) {
+  const auto from_first = [first](auto rows) {
+    if (rows.data != nullptr) rows.data += first * rows.ld;
+    return rows;
   };
-  const kernels::Rows prefix = from_first(sums_[banked_]);
-  if (block_ == 0) {
-    ops.copy(prefix, out, count, hidden_);
-    return;
-  }
   bank_.clear();
-  for (size_t i = 0; i < banked_; ++i) bank_.push_back(from_first(sums_[i]));
-  ops.residual_mix(bank_, prefix, gain.data(), eps_, out, count, hidden_);
+  bank_scores_.clear();
+  for (size_t i = 0; i < banked_; ++i) {
+    bank_.push_back(from_first(sums_[i].rows()));
+    bank_scores_.push_back(from_first(scores_[i].columns(index)));
+  }
+  kernels::ResidualArgs args;
+  args.width = hidden_;
+  args.prefix = from_first(sums_[banked_].rows());
+  args.sublayer = from_first(sublayer_);
+  args.restart = prefix_empty_;
+  args.bank = bank_;
+  args.bank_scores = bank_scores_;
+  args.gain = gains_[index].data();
+  args.norm = norm;
+  args.eps = eps_;
+  args.out = out;
+  ops.residual_mix(args, count);
+  if (sublayer_.data != nullptr) prefix_empty_ = false;
+  sublayer_ = {};
 }
 
 }  // namespace runtime

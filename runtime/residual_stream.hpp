@@ -15,39 +15,48 @@
 
 namespace runtime {
 
-// Weights of one mix: its gain w_norm * w_proj, [hidden]; empty for a layer without mix.
-using MixGain = std::vector<float>;
-MixGain load_mix_gain(PackedWeights& weights, const std::string& norm, const std::string& proj,
-                      size_t hidden);
-
 class ResidualStream {
  public:
   ResidualStream(const ModelConfig& config, size_t max_rows);
+  void load(PackedWeights& weights);  // the gains of all mixes; before the first forward
 
   // Starts a forward of `rows` rows; the embedding goes into what is returned.
   kernels::MutableRows begin(size_t rows);
-  // What layer `layer`'s attention reads. At the start of a block it also banks the prefix and
-  // restarts it.
-  kernels::Rows attention_input(kernels::Ops& ops, uint32_t layer, const MixGain& gain);
-  kernels::Rows ffn_input(kernels::Ops& ops, const MixGain& gain);
-  void add(kernels::Ops& ops, kernels::Rows sublayer);  // prefix += sublayer output
-  // Rows [first, first + count) as the head reads them, into out [count, hidden].
-  void read_out(kernels::Ops& ops, const MixGain& gain, size_t first, size_t count,
+  // What layer `layer`'s attention reads, normalised with weight `norm`. At the start of a block it
+  // also banks the prefix and restarts it.
+  void attention_input(kernels::Ops& ops, uint32_t layer, const float* norm,
+                       kernels::MutableRows out);
+  void ffn_input(kernels::Ops& ops, uint32_t layer, const float* norm, kernels::MutableRows out);
+  // A sublayer's output joins the prefix when the next input is read, and stays in place until
+  // then.
+  void add(kernels::Rows sublayer) { sublayer_ = sublayer; }
+  // Rows [first, first + count) as the head reads them, each row once, into out [count, hidden].
+  void read_out(kernels::Ops& ops, size_t first, size_t count, const float* norm,
                 kernels::MutableRows out);
 
  private:
-  kernels::Rows mix(kernels::Ops& ops, const MixGain& gain);
+  // A mix's gain w_norm * w_proj, [hidden]; empty where there is nothing to mix.
+  using Gain = std::vector<float>;
+  Gain load_gain(PackedWeights& weights, const std::string& norm, const std::string& proj) const;
+  void mix(kernels::Ops& ops, size_t index, size_t first, size_t count, const float* norm,
+           kernels::MutableRows out);
+  void bank(kernels::Ops& ops, size_t next_mix);
 
   size_t hidden_;
+  uint32_t layers_;
   uint32_t block_;  // layers per bank row; 0: ordinary residuals
   float eps_;
+  std::vector<Gain> gains_;  // of each mix: layer by layer attention and ffn, then the readout
   size_t rows_ = 0;
-  std::vector<RowBuffer>
-      sums_;  // [bank rows + 1][max_rows, hidden]: the bank in push order, then the prefix
+  // [bank rows + 1][max_rows, hidden]: the bank in push order, then the prefix.
+  std::vector<RowBuffer> sums_;
+  // [bank rows][max_rows, mixes]: what a bank row scores in every mix, computed when it is banked.
+  std::vector<RowBuffer> scores_;
   size_t banked_ = 0;
-  bool prefix_empty_ = true;         // just after a push
-  RowBuffer mixed_;                  // [max_rows, hidden]
-  std::vector<kernels::Rows> bank_;  // arguments of one mix
+  bool prefix_empty_ = true;                       // just after a push
+  kernels::Rows sublayer_;                         // not yet in the prefix; data null: none
+  std::vector<kernels::Rows> bank_, bank_scores_;  // arguments of one mix
+  std::vector<const float*> next_gains_;
 };
 
 }  // namespace runtime

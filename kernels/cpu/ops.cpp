@@ -22,7 +22,8 @@ namespace cpu {
 namespace {
 
 constexpr size_t kColumnChunk = 2048;  // columns of one row-wise task
-constexpr size_t kMaxSources = 64;     // attention-residual bank rows plus the prefix
+constexpr size_t kGluCost = 8;      // an element of glu takes as long as reading this many floats
+constexpr size_t kMaxSources = 64;  // attention-residual bank rows plus the prefix
 
 void embed_row(const MatrixView& table, size_t id, float* out) {
   for (size_t i = 0; i < table.k; ++i) {
@@ -77,7 +78,7 @@ class CpuOps final : public Ops {
   }
 
   void add(Rows x, MutableRows y, size_t rows, size_t width) override {
-    for_columns(rows, width, [&](size_t row, size_t column, size_t count) {
+    for_columns(rows, width, 1, [&](size_t row, size_t column, size_t count) {
       add_row(x.data + row * x.ld + column, y.data + row * y.ld + column, count);
     });
   }
@@ -90,21 +91,43 @@ class CpuOps final : public Ops {
 
   void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
            size_t width) override {
-    for_columns(rows, width, [&](size_t row, size_t column, size_t count) {
+    for_columns(rows, width, kGluCost, [&](size_t row, size_t column, size_t count) {
       glu_row(act, gate.data + row * gate.ld + column, up.data + row * up.ld + column,
               out.data + row * out.ld + column, count);
     });
   }
 
-  void residual_mix(std::span<const Rows> bank, Rows p, const float* cw, float eps, MutableRows out,
-                    size_t rows, size_t width) override {
-    VERIFY(bank.size() < kMaxSources);
-    for_rows(rows, width * (bank.size() + 1), [&](size_t row) {
+  void residual_scores(Rows x, std::span<const float* const> gains, float eps, MutableRows scores,
+                       size_t rows, size_t width) override {
+    for_rows(rows, width * (gains.size() + 1), [&](size_t row) {
+      residual_scores_row(x.data + row * x.ld, gains, eps, scores.data + row * scores.ld, width);
+    });
+  }
+
+  void residual_mix(const ResidualArgs& args, size_t rows) override {
+    const size_t banked = args.bank.size();
+    VERIFY(banked < kMaxSources);
+    VERIFY(args.bank_scores.size() == banked);
+    for_rows(rows, args.width * (banked + 3), [&](size_t row) {
       const float* sources[kMaxSources];
       float score[kMaxSources];
-      for (size_t j = 0; j < bank.size(); ++j) sources[j] = bank[j].data + row * bank[j].ld;
-      sources[bank.size()] = p.data + row * p.ld;
-      residual_mix_row({sources, bank.size() + 1}, cw, eps, out.data + row * out.ld, width, score);
+      for (size_t j = 0; j < banked; ++j) {
+        sources[j] = args.bank[j].data + row * args.bank[j].ld;
+        score[j] = args.bank_scores[j].data[row * args.bank_scores[j].ld];
+      }
+      float* prefix = args.prefix.data + row * args.prefix.ld;
+      sources[banked] = prefix;
+      const Rows& sublayer = args.sublayer;
+      residual_mix_row({prefix,
+                        sublayer.data == nullptr ? nullptr : sublayer.data + row * sublayer.ld,
+                        args.restart,
+                        {sources, banked + 1},
+                        args.gain,
+                        args.norm,
+                        args.eps,
+                        args.out.data + row * args.out.ld,
+                        score},
+                       args.width);
     });
   }
 
@@ -139,13 +162,14 @@ class CpuOps final : public Ops {
     cpu::for_rows(pool_, rows, floats_per_row, [&](size_t row, unsigned) { fn(row); });
   }
 
-  // fn(row, column, count): for element-wise work, which may also be cut across a row.
+  // fn(row, column, count): for element-wise work, which may also be cut across a row. An element
+  // costs as much as reading `cost` floats.
   template <class Fn>
-  void for_columns(size_t rows, size_t width, const Fn& fn) {
-    const size_t chunks = (width + kColumnChunk - 1) / kColumnChunk;
-    for_rows(rows * chunks, std::min(width, kColumnChunk), [&](size_t task) {
-      const size_t column = task % chunks * kColumnChunk;
-      fn(task / chunks, column, std::min(kColumnChunk, width - column));
+  void for_columns(size_t rows, size_t width, size_t cost, const Fn& fn) {
+    const size_t most = kColumnChunk / cost, chunks = (width + most - 1) / most;
+    for_rows(rows * chunks, std::min(width, most) * cost, [&](size_t task) {
+      const size_t column = task % chunks * most;
+      fn(task / chunks, column, std::min(most, width - column));
     });
   }
 

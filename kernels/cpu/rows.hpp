@@ -16,10 +16,22 @@ void glu_row(const ActivationSpec& act, const float* gate, const float* up, floa
              size_t width);
 void sigmoid_row(const float* x, float* y, size_t width);
 void sigmoid_gate_row(const float* gate, float* y, size_t width);  // y *= sigmoid(gate)
-// out = the attention-residual mix of `sources`; score [sources.size() rounded up to 8] is
-// scratch.
-void residual_mix_row(std::span<const float* const> sources, const float* gain, float eps,
-                      float* out, size_t width, float* score);
+// score[g] = (x . gains[g]) / rms(x)
+void residual_scores_row(const float* x, std::span<const float* const> gains, float eps,
+                         float* score, size_t width);
+// One row of Ops::residual_mix.
+struct ResidualRow {
+  float* prefix;
+  const float* sublayer;  // or null
+  bool restart;
+  std::span<const float* const> sources;  // the bank rows, then the prefix
+  const float* gain;
+  const float* norm;
+  float eps;
+  float* out;
+  float* score;  // [sources]: those of the bank rows; room for a multiple of 8
+};
+void residual_mix_row(const ResidualRow& row, size_t width);
 // out = sum over i of weight[i] * rows[i], ascending, from +0.
 void weighted_sum_row(std::span<const float* const> rows, const float* weight, float* out,
                       size_t width);
