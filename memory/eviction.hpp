@@ -20,6 +20,12 @@ struct CacheCosts {
   uint64_t page_bytes = 1;
 };
 
+// How a benefit policy weighs what it knows; the defaults were chosen by bench-eviction.
+struct BenefitWeights {
+  double saving_power = 1;       // of the saving per byte, against the age
+  double superseded = 1.0 / 32;  // chance of a superseded tip, against a newest one's
+};
+
 struct Shortage {
   bool slots = false, pages = false;
   bool exchangeable = false;  // a unified pool: bytes of either kind help
@@ -35,7 +41,8 @@ class EvictionPolicy {
 };
 
 // Least (recompute cost saved x chance of reuse / bytes) first, over both kinds in one currency.
-std::unique_ptr<EvictionPolicy> make_benefit_policy(const CacheCosts& costs);
+std::unique_ptr<EvictionPolicy> make_benefit_policy(const CacheCosts& costs,
+                                                    const BenefitWeights& weights = {});
 // Slots by least recent restore or donation, pages by the least recently walked leaf.
 std::unique_ptr<EvictionPolicy> make_lru_policy();
 // "benefit" or "lru"; nullptr for another name.

@@ -17,12 +17,11 @@ namespace memory {
 namespace {
 
 constexpr int kClassesPerOctave = 4;  // savings within a class differ by less than 2^(1/4) = 1.19
-// A session comes back to its newest tip; to an older one only to try again from there.
-constexpr double kSupersededChance = 1.0 / 32;
 
 class BenefitPolicy : public EvictionPolicy {
  public:
-  explicit BenefitPolicy(const CacheCosts& costs) : costs_(costs) {}
+  BenefitPolicy(const CacheCosts& costs, const BenefitWeights& weights)
+      : costs_(costs), weights_(weights) {}
 
   void refresh(const RadixTree& tree, std::span<const NodeId> changed) override {
     for (const NodeId id : changed) {
@@ -44,7 +43,7 @@ class BenefitPolicy : public EvictionPolicy {
       if (!any && !shelf.pages) continue;
       const auto& [tick, id] = *nodes.begin();
       const double age = static_cast<double>(tree.tick() - tick) + 1;
-      const double score = std::exp2(shelf.saving / double{kClassesPerOctave}) / age;
+      const double score = std::exp2(shelf.worth / double{kClassesPerOctave}) / age;
       if (!best || score < least) {
         best = id;
         least = score;
@@ -56,7 +55,7 @@ class BenefitPolicy : public EvictionPolicy {
  private:
   struct Shelf {
     bool pages = false;  // evicting frees pages too
-    int saving = 0;      // class: log2 of the saving per byte, in quarters
+    int worth = 0;       // class: log2 of saving per byte x chance at equal age, in quarters
     auto operator<=>(const Shelf&) const = default;
   };
   struct Place {
@@ -76,9 +75,10 @@ class BenefitPolicy : public EvictionPolicy {
     const RadixTree::Bundle bundle = tree.bundle(id);
     const double bytes = static_cast<double>(costs_.state_bytes) +
                          static_cast<double>(costs_.page_bytes) * bundle.pages;
-    double saving = replay_cost(tree.checkpoint_above(id), node.end) / bytes;
-    if (node.superseded) saving *= kSupersededChance;
-    const auto shelf = static_cast<int>(std::floor(std::log2(saving) * kClassesPerOctave));
+    const double saving = replay_cost(tree.checkpoint_above(id), node.end) / bytes;
+    double worth = weights_.saving_power * std::log2(saving);
+    if (node.superseded) worth += std::log2(weights_.superseded);
+    const auto shelf = static_cast<int>(std::floor(worth * kClassesPerOctave));
     return Place{{bundle.pages > 0, shelf}, node.state_used};
   }
 
@@ -89,14 +89,16 @@ class BenefitPolicy : public EvictionPolicy {
   }
 
   CacheCosts costs_;
+  BenefitWeights weights_;
   std::map<Shelf, std::set<std::pair<uint64_t, NodeId>>> classes_;
   std::vector<std::optional<Place>> placed_;  // by node
 };
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_benefit_policy(const CacheCosts& costs) {
-  return std::make_unique<BenefitPolicy>(costs);
+std::unique_ptr<EvictionPolicy> make_benefit_policy(const CacheCosts& costs,
+                                                    const BenefitWeights& weights) {
+  return std::make_unique<BenefitPolicy>(costs, weights);
 }
 
 std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name,

@@ -288,19 +288,23 @@ void RadixTree::set_checkpoint(NodeId node, std::optional<SlotId> slot) {
   mark_below(node);
 }
 
+bool RadixTree::fork(NodeId id) const {
+  const RadixNode& node = nodes_[id.index];
+  if (node.restores > 1) return true;
+  uint32_t ways = 0;  // on from here that others took than who planted it
+  for (const auto& [hash, below] : node.children) {
+    ways += nodes_[below.index].kv_planter != node.checkpoint_planter ? 1 : 0;
+    if (ways > 1) return true;
+  }
+  return false;
+}
+
 void RadixTree::supersede(NodeId tip, uint64_t ticket) {
   NodeId id = tip;
   do id = at(id).parent;
   while (!at(id).root && (!at(id).checkpoint || at(id).checkpoint_planter == ticket));
-  RadixNode& old = at(id);
-  if (old.root || old.restores > 1) return;
-  uint32_t ways = 0;  // on from here that others took than who planted it
-  for (const auto& [hash, below] : old.children) {
-    ways += at(below).kv_planter != old.checkpoint_planter ? 1 : 0;
-    if (ways > 1) return;  // a fork
-  }
-  old.superseded = true;
-  mark(id);
+  if (at(id).root || fork(id)) return;
+  const uint64_t old = at(id).checkpoint_planter;
   // What the same turn computed beyond it, and the new one passed by.
   std::vector<NodeId> open{id};
   while (!open.empty()) {
@@ -308,11 +312,18 @@ void RadixTree::supersede(NodeId tip, uint64_t ticket) {
     open.pop_back();
     for (const auto& [hash, below] : at(above).children) {
       RadixNode& node = at(below);
-      if (node.kv_planter != old.checkpoint_planter || node.kv_locks > 0) continue;
+      if (node.kv_planter != old || node.kv_locks > 0) continue;
       if (node.restores == 0) node.superseded = true;
       mark(below);
       open.push_back(below);
     }
+  }
+  // Itself, and what that turn planted on the way to it.
+  for (; !at(id).root; id = at(id).parent) {
+    if (!at(id).checkpoint) continue;
+    if (at(id).checkpoint_planter != old || fork(id)) break;
+    at(id).superseded = true;
+    mark(id);
   }
 }
 

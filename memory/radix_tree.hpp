@@ -130,6 +130,7 @@ class RadixTree {
   Walk walk(NodeId root, std::span<const KeyElement> key) const;
   std::optional<NodeId> child(const RadixNode& parent, std::span<const KeyElement> rest) const;
   uint64_t first_page_hash(std::span<const KeyElement> elements) const;
+  bool fork(NodeId id) const;
   NodeId root_of(uint64_t name_space);
   NodeId make_node(const RadixNode& from);
   NodeId split(NodeId node, uint32_t position);  // returns the upper half

@@ -280,6 +280,19 @@ TEST_CASE("a newer turn supersedes the tip it came from, but no fork", "[memory]
   t.check();
 }
 
+TEST_CASE("with a superseded tip goes what its turn planted on the way to it", "[memory]") {
+  Tree t;
+  const auto prompt = t.plant("ab", 1);
+  const auto answer = t.plant("abcd", 1);
+  t.acquire("abcdef");
+  const auto next = t.plant("abcdef", 2);
+  t.tree.supersede(next.node, 2);
+  CHECK(t.tree.node(answer.node).superseded);
+  CHECK(t.tree.node(prompt.node).superseded);
+  CHECK_FALSE(t.tree.node(next.node).superseded);
+  t.release_all();
+}
+
 TEST_CASE("what a turn left beside the path that was taken is superseded too", "[memory]") {
   Tree t;
   const auto prompt = t.plant("ab", 1);
