@@ -9,20 +9,11 @@
 namespace actors {
 namespace {
 
-CacheAnswers answer(memory::CacheCore& core, Telemetry& telemetry, const CacheRequests& batch) {
+CacheAnswers answer(memory::HybridCache& cache, Telemetry& telemetry, const CacheRequests& batch) {
   CacheAnswers answers{batch.rank_group, {}};
-  answers.answers.reserve(batch.requests.size());
-  for (const auto& request : batch.requests) {
-    if (const auto* reserve = std::get_if<memory::Reserve>(&request)) {
-      answers.answers.push_back(core.handle(*reserve));
-    } else {
-      core.handle(std::get<memory::Release>(request));
-    }
-  }
-  telemetry.publish(core.counts());
-#ifndef NDEBUG
-  core.check();
-#endif
+  for (const auto& request : batch.requests) cache.handle(request, answers.reply);
+  if (batch.flush) cache.flush(answers.reply);
+  telemetry.publish(cache.owners(), cache.counters());
   return answers;
 }
 
@@ -30,12 +21,12 @@ CacheAnswers answer(memory::CacheCore& core, Telemetry& telemetry, const CacheRe
 
 CacheManagerActor::behavior_type cache_manager(
     CacheManagerActor::stateful_pointer<CacheManagerState> self,
-    std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry) {
+    std::shared_ptr<memory::HybridCache> cache, Telemetry* telemetry) {
   name_exceptions(self);
-  self->state.core = std::move(core);
-  telemetry->publish(self->state.core->counts());
+  self->state.cache = std::move(cache);
+  telemetry->publish(self->state.cache->owners(), self->state.cache->counters());
   return {traced("cache_manager.requests", [=](Boxed<CacheRequests>& batch) {
-    return Boxed(answer(*self->state.core, *telemetry, batch.take()));
+    return Boxed(answer(*self->state.cache, *telemetry, batch.take()));
   })};
 }
 

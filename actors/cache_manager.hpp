@@ -1,23 +1,23 @@
-// The cache manager actor: owns the accounting of all blocks, answers the scheduler in the order it
-// asked.
+// The cache manager actor: owns the accounting of all blocks and the prefixes they hold, answers the
+// scheduler in the order it asked.
 #pragma once
 
 #include <memory>
 
 #include "actors/messages.hpp"
-#include "memory/cache_core.hpp"
+#include "memory/hybrid_cache.hpp"
 
 namespace actors {
 
 struct CacheManagerState {
   CacheManagerState() = default;
   static inline const char* name = "cache_manager";
-  std::shared_ptr<memory::CacheCore>
-      core;  // its only owner; shared only because CAF copies what it spawns with
+  std::shared_ptr<memory::HybridCache>
+      cache;  // its only owner; shared only because CAF copies what it spawns with
 };
 
 CacheManagerActor::behavior_type cache_manager(
     CacheManagerActor::stateful_pointer<CacheManagerState> self,
-    std::shared_ptr<memory::CacheCore> core, Telemetry* telemetry);
+    std::shared_ptr<memory::HybridCache> cache, Telemetry* telemetry);
 
 }  // namespace actors

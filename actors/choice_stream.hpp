@@ -35,6 +35,7 @@ class ChoiceStream {
   // No more tokens: appends what was held back. May still complete a stop string.
   void finish(Delta& delta);
   bool stopped() const { return stops_.matched().has_value(); }
+  uint32_t output_tokens() const { return output_tokens_; }  // pushed so far
 
   // `finished`: what the scheduler says of the sequence; absent when a stop string ended it first.
   ChoiceDone summary(const runtime::SequenceFinished* finished) const;

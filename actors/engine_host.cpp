@@ -7,27 +7,42 @@
 #include <thread>
 #include <utility>
 
+#include "actors/cache_namespace.hpp"
 #include "actors/engine_settings.hpp"
 #include "actors/sequence_ids.hpp"
 #include "kernels/traced_ops.hpp"
+#include "runtime/checkpoint_planner.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
 namespace {
 
-std::unique_ptr<memory::Pool> make_pool(const runtime::EngineConfig& config,
-                                        const runtime::CacheGeometry& geometry) {
-  memory::PoolConfig pool;
-  pool.arena_bytes = arena_bytes(config);
-  pool.state_bytes = geometry.state_bytes;
-  pool.page_bytes = geometry.page_bytes;
-  pool.state_share = config.state_share;
-  pool.max_slots = config.max_running_requests;
+std::unique_ptr<memory::BlockPool> make_pool(const runtime::EngineConfig& config,
+                                             const runtime::CacheGeometry& geometry) {
+  const memory::ArenaConfig arena{arena_bytes(config), geometry.state_bytes, geometry.page_bytes};
+  const auto state_share = split_share(config.memory);
   try {
-    return memory::make_split_pool(pool);
+    return state_share ? memory::make_split_pool(arena, *state_share)
+                       : memory::make_unified_pool(arena);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("memory_gb: ") + error.what());
   }
+}
+
+// What a token costs to compute again: every weight is read once and takes part in a product.
+std::shared_ptr<memory::HybridCache> make_cache(const runtime::EngineConfig& config,
+                                                const runtime::Model& model) {
+  const runtime::CacheGeometry geometry = model.geometry();
+  const uint64_t weight_bytes = model.weight_bytes();
+  memory::TreeConfig tree;
+  tree.page_tokens = config.page_tokens;
+  tree.grid = runtime::CheckpointPlanner(config.page_tokens).grid();
+  memory::CacheCosts costs;
+  costs.flops_per_token = 2.0 * static_cast<double>(std::max<uint64_t>(weight_bytes, 1));
+  costs.state_bytes = geometry.state_bytes;
+  costs.page_bytes = geometry.page_bytes;
+  return std::make_shared<memory::HybridCache>(tree, make_pool(config, geometry),
+                                               memory::make_benefit_policy(costs));
 }
 
 std::string last_part(const std::string& path) {
@@ -73,10 +88,10 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   options.max_rows = config.chunk_tokens;
   LoadedModel loaded = factory(*ops_, options);
 
-  facts_.pool = make_pool(config, loaded.model->geometry());
-  const memory::PoolCounts counts = facts_.pool->counts();
-  facts_.limits = {loaded.model->vocab_size(), context_length(config, loaded.max_positions, counts),
-                   loaded.end_ids};
+  facts_.cache = make_cache(config, *loaded.model);
+  const uint32_t positions_max = facts_.cache->positions_max();
+  facts_.limits = {loaded.model->vocab_size(),
+                   context_length(config, loaded.max_positions, positions_max), loaded.end_ids};
   facts_.tokenizer = std::move(loaded.tokenizer);
   facts_.info = make_info(config, *loaded.model, threads);
   facts_.info.context_length = facts_.limits.context_length;
@@ -85,12 +100,14 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   facts_.scheduler.page_tokens = config.page_tokens;
   facts_.scheduler.max_running = config.max_running_requests;
   facts_.scheduler.chunk_tokens = config.chunk_tokens;
-  facts_.scheduler.capacity = counts;
+  facts_.scheduler.pages_max = positions_max / config.page_tokens;
+  facts_.scheduler.prefix_cache = config.prefix_cache;
+  facts_.arithmetic_id = arithmetic_id(facts_.info);
 
   runtime::EngineLayout layout;
   layout.arena_bytes = arena_bytes(config);
-  layout.states = facts_.pool->state_region();
-  layout.pages = facts_.pool->page_region();
+  layout.states = facts_.cache->pool().state_region();
+  layout.pages = facts_.cache->pool().page_region();
   engine_ = std::make_unique<runtime::Engine>(*device_, std::move(loaded.model), layout);
 }
 

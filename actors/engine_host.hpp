@@ -12,7 +12,7 @@
 #include "actors/text_encoder.hpp"
 #include "kernels/device.hpp"
 #include "kernels/ops.hpp"
-#include "memory/pool.hpp"
+#include "memory/hybrid_cache.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/engine_config.hpp"
 
@@ -23,7 +23,8 @@ struct EngineFacts {
   ServiceInfo info;
   TextLimits limits;
   runtime::SchedulerConfig scheduler;
-  std::unique_ptr<memory::Pool> pool;
+  std::shared_ptr<memory::HybridCache> cache;
+  uint64_t arithmetic_id = 0;  // equal ids: equal bytes for equal tokens
   std::shared_ptr<const runtime::Tokenizer> tokenizer;
 };
 

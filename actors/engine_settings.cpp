@@ -1,8 +1,11 @@
 #include "actors/engine_settings.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include "runtime/chat.hpp"
 
@@ -34,20 +37,34 @@ kernels::DType kv_dtype(const std::string& name) {
   throw std::invalid_argument("kv_dtype: \"" + name + "\" is unknown; f32 and bf16 exist");
 }
 
+std::optional<double> split_share(const std::string& memory) {
+  if (memory == "unified") return std::nullopt;
+  constexpr std::string_view kSplit = "split:";
+  double share = 0;
+  if (memory.rfind(kSplit, 0) == 0) {
+    const char* end = memory.data() + memory.size();
+    const auto read = std::from_chars(memory.data() + kSplit.size(), end, share);
+    if (read.ec == std::errc() && read.ptr == end && share > 0 && share < 1) return share;
+  }
+  throw std::invalid_argument("memory: \"" + memory +
+                              "\" is unknown; unified and split:RATIO exist, RATIO between 0 and 1");
+}
+
 uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
-                        const memory::PoolCounts& counts) {
-  const uint64_t pool_max = uint64_t{counts.pages.total} * config.page_tokens;
-  const uint64_t own_max = model_max == 0 ? std::numeric_limits<uint32_t>::max() : model_max;
-  const uint64_t asked = config.context_length;
-  if (asked == 0) return static_cast<uint32_t>(std::min(pool_max, own_max));
+                        uint32_t positions_max) {
+  const uint32_t own_max = model_max == 0 ? std::numeric_limits<uint32_t>::max() : model_max;
+  const uint32_t asked = config.context_length;
+  if (asked == 0) return std::min(positions_max, own_max);
   demand(asked <= own_max, "context_length: " + std::to_string(asked) +
                                " is more than the model's maximum of " + std::to_string(own_max));
-  demand(asked <= pool_max,
-         "context_length: " + std::to_string(asked) + " needs " +
-             std::to_string(pages_of(asked, config.page_tokens)) + " pages, memory_gb = " +
-             std::to_string(config.memory_gb) + " leaves " + std::to_string(counts.pages.total) +
-             " (" + std::to_string(pool_max) + " tokens); raise memory_gb or lower state_share");
-  return static_cast<uint32_t>(asked);
+  demand(asked <= positions_max, "context_length: " + std::to_string(asked) + " needs " +
+                                     std::to_string(pages_of(asked, config.page_tokens)) +
+                                     " pages, memory_gb = " + std::to_string(config.memory_gb) +
+                                     " leaves " +
+                                     std::to_string(positions_max / config.page_tokens) +
+                                     " beside one state (" + std::to_string(positions_max) +
+                                     " tokens); raise memory_gb");
+  return asked;
 }
 
 void check_config(const runtime::EngineConfig& config) {
@@ -72,8 +89,7 @@ void check_config(const runtime::EngineConfig& config) {
              std::to_string(config.chunk_tokens));
   demand(config.memory_gb > 0 && config.memory_gb <= 1048576,
          "memory_gb: must lie between 0 and 1048576, got " + std::to_string(config.memory_gb));
-  demand(config.state_share > 0 && config.state_share < 1,
-         "state_share: must lie between 0 and 1, got " + std::to_string(config.state_share));
+  split_share(config.memory);
   demand(config.threads <= 1024,
          "threads: must be at most 1024, got " + std::to_string(config.threads));
   const std::string& effort = config.default_reasoning_effort;

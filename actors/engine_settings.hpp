@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "kernels/base/dtype.hpp"
-#include "memory/pool.hpp"
 #include "runtime/engine_config.hpp"
 
 namespace actors {
@@ -20,8 +20,12 @@ inline uint64_t arena_bytes(const runtime::EngineConfig& config) {
   return static_cast<uint64_t>(config.memory_gb * 1024.0 * 1024.0 * 1024.0);
 }
 
-// The longest sequence that the model and the page pool allow, or the one asked for if they do.
+// The part for states of "split:RATIO"; nothing for "unified".
+std::optional<double> split_share(const std::string& memory);
+
+// The longest sequence that the model and the memory (`positions_max`) allow, or the one asked for
+// if they do.
 uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
-                        const memory::PoolCounts& counts);
+                        uint32_t positions_max);
 
 }  // namespace actors

@@ -18,6 +18,7 @@
 
 CAF_BEGIN_TYPE_ID_BLOCK(sluice, caf::first_custom_type_id)
 CAF_ADD_ATOM(sluice, actors, tick_atom, "tick")
+CAF_ADD_ATOM(sluice, actors, flush_atom, "flush")
 CAF_END_TYPE_ID_BLOCK(sluice)
 
 namespace actors {
@@ -49,10 +50,11 @@ using TextWorkerActor =
 struct CacheRequests {  // scheduler -> cache manager, in order
   uint32_t rank_group = 0;
   std::vector<memory::CacheRequest> requests;
+  bool flush = false;  // and then everything that nobody uses goes
 };
-struct CacheAnswers {  // cache manager -> scheduler: one answer per Reserve, one FIFO
+struct CacheAnswers {  // cache manager -> scheduler, in order
   uint32_t rank_group = 0;
-  std::vector<memory::CacheAnswer> answers;
+  memory::CacheReply reply;
 };
 using CacheManagerActor =
     caf::typed_actor<caf::replies_to<Boxed<CacheRequests>>::with<Boxed<CacheAnswers>>>;
@@ -71,7 +73,8 @@ struct SessionOrders {  // session (or the gateway for a dead one) -> scheduler
 using SchedulerActor =
     caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
                      caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
-                     caf::reacts_to<tick_atom, uint64_t>>;  // the time it was meant for, in us
+                     caf::reacts_to<tick_atom, uint64_t>,  // the time it was meant for, in us
+                     caf::reacts_to<flush_atom>>;
 
 struct GatewayWiring {  // supervisor -> gateway, once the engine is ready
   TextWorkerActor text_worker;
@@ -84,6 +87,7 @@ using GatewayActor =
 struct WorkerLoaded {  // worker -> supervisor
   EngineFacts facts;
 };
-using SupervisorActor = caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>>;
+using SupervisorActor =
+    caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>, caf::reacts_to<flush_atom>>;
 
 }  // namespace actors

@@ -42,7 +42,7 @@ void post(Self self, SchedulerOutbox outbox) {
   for (auto& plan : outbox.plans) self->send(self->state.worker, Boxed(std::move(plan)));
   if (!outbox.cache.empty()) {
     self->send(self->state.cache_manager,
-               Boxed(CacheRequests{self->state.rank_group, std::move(outbox.cache)}));
+               Boxed(CacheRequests{self->state.rank_group, std::move(outbox.cache), false}));
   }
   for (auto& batch : outbox.sessions) send_batch(self, std::move(batch));
   arm_timer(self);
@@ -64,6 +64,11 @@ void tick(Self self, uint64_t target_us) {
   post(self, self->state.feed->tick());
 }
 
+// In order with what the scheduler asks: what the flush moves comes back like any other answer.
+void flush(Self self) {
+  self->send(self->state.cache_manager, Boxed(CacheRequests{self->state.rank_group, {}, true}));
+}
+
 }  // namespace
 
 SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
@@ -81,12 +86,14 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
              }),
       traced("scheduler.cache_answers",
              [=](Boxed<CacheAnswers>& answers) {
-               auto batch = answers.take().answers;
-               if (!batch.empty()) post(self, self->state.feed->answers(std::move(batch)));
+               memory::CacheReply reply = answers.take().reply;
+               if (!reply.answers.empty() || !reply.commands.empty())
+                 post(self, self->state.feed->answers(std::move(reply)));
              }),
       traced("scheduler.step_outcome",
              [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); }),
       traced("scheduler.tick", [=](tick_atom, uint64_t target_us) { tick(self, target_us); }),
+      traced("scheduler.flush", [=](flush_atom) { flush(self); }),
   };
 }
 

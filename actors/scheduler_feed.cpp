@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "actors/sequence_ids.hpp"
-#include "kernels/base/verify.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -22,7 +21,7 @@ SchedulerFeed::SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext
 SchedulerOutbox SchedulerFeed::enqueue(runtime::Submit submit, uint64_t arrival_ns) {
   runtime::trace_hop(submit.request, "scheduler.enqueue");
   const runtime::RequestId request = submit.request;
-  open_[request.value] = {submit.sequences.size(), arrival_ns};
+  arrivals_ns_[request.value] = arrival_ns;
   core_.absorb(std::move(submit), outputs_);
   // The board may have told of it before the scheduler knew the request.
   if (const auto why = context_.desk->cancelled(request))
@@ -35,8 +34,8 @@ SchedulerOutbox SchedulerFeed::orders(std::vector<runtime::SchedulerEvent> event
   return conclude();
 }
 
-SchedulerOutbox SchedulerFeed::answers(std::vector<memory::CacheAnswer> answers) {
-  for (auto& answer : answers) core_.absorb(std::move(answer), outputs_);
+SchedulerOutbox SchedulerFeed::answers(memory::CacheReply reply) {
+  core_.absorb(std::move(reply), outputs_);
   return conclude();
 }
 
@@ -69,7 +68,7 @@ SchedulerOutbox SchedulerFeed::sort() {
   for (auto& output : outputs_) {
     if (auto* step = std::get_if<runtime::StepPlan>(&output)) plan(*step, outbox);
     if (auto* request = std::get_if<memory::CacheRequest>(&output))
-      outbox.cache.push_back(*request);
+      outbox.cache.push_back(std::move(*request));
     if (auto* event = std::get_if<runtime::SessionEvent>(&output)) tell(*event, outbox);
   }
   if (!outputs_.empty()) context_.telemetry->publish(core_.stats());
@@ -87,10 +86,10 @@ void SchedulerFeed::plan(runtime::StepPlan& step, SchedulerOutbox& outbox) {
       if (!row.start) continue;
       const runtime::RequestId request = request_of(row.sequence);
       runtime::trace_hop(request, "scheduler.plan");
-      const auto found = open_.find(request.value);
-      if (found == open_.end() || found->second.arrival_ns == 0) continue;
-      const uint64_t arrival_ns = std::exchange(found->second.arrival_ns, 0);
-      context_.telemetry->scheduled(seconds_between(arrival_ns, context_.clock()));
+      const auto found = arrivals_ns_.find(request.value);
+      if (found == arrivals_ns_.end()) continue;
+      context_.telemetry->scheduled(seconds_between(found->second, context_.clock()));
+      arrivals_ns_.erase(found);
     }
   }
   outbox.plans.push_back(std::move(step));
@@ -102,11 +101,9 @@ void SchedulerFeed::tell(runtime::SessionEvent& event, SchedulerOutbox& outbox) 
   const auto [place, is_new] = batch_of_.try_emplace(request.value, outbox.sessions.size());
   if (is_new) outbox.sessions.push_back({request, {}, false});
   SessionBatch& batch = outbox.sessions[place->second];
-  if (std::holds_alternative<runtime::SequenceFinished>(event)) {
-    const auto found = open_.find(request.value);
-    VERIFY(found != open_.end());
-    batch.last = --found->second.unfinished == 0;
-    if (batch.last) open_.erase(found);
+  if (const auto* finished = std::get_if<runtime::SequenceFinished>(&event)) {
+    batch.last = finished->last;
+    if (batch.last) arrivals_ns_.erase(request.value);
   }
   batch.events.push_back(std::move(event));
 }

@@ -36,7 +36,7 @@ struct FeedContext {  // what it points to outlives the feed
   const FrontDesk* desk = nullptr;  // remembers a cancellation that came before the Submit
 };
 
-// Invariant: open_ holds exactly the requests that have unfinished sequences.
+// Invariant: arrivals_ns_ holds exactly the requests that were not planned for yet.
 class SchedulerFeed {
  public:
   SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext context);
@@ -44,17 +44,13 @@ class SchedulerFeed {
   SchedulerOutbox enqueue(runtime::Submit submit, uint64_t arrival_ns);
   SchedulerOutbox orders(
       std::vector<runtime::SchedulerEvent> events);  // from sessions: abort, stop
-  SchedulerOutbox answers(std::vector<memory::CacheAnswer> answers);
+  SchedulerOutbox answers(memory::CacheReply reply);
   SchedulerOutbox absorb(runtime::StepResult result);
   SchedulerOutbox tick();
 
   std::optional<uint64_t> next_deadline_us() const { return core_.next_deadline_us(); }
 
  private:
-  struct Open {
-    size_t unfinished = 0;    // sequences
-    uint64_t arrival_ns = 0;  // 0 once scheduled
-  };
   SchedulerOutbox conclude();  // plans for what was absorbed
   bool has_work() const;
   SchedulerOutbox sort();
@@ -63,7 +59,7 @@ class SchedulerFeed {
 
   runtime::Scheduler core_;
   FeedContext context_;
-  std::unordered_map<uint64_t, Open> open_;        // by request
+  std::unordered_map<uint64_t, uint64_t> arrivals_ns_;  // by request
   std::unordered_map<uint64_t, size_t> batch_of_;  // request -> index in the outbox being filled
   std::vector<runtime::SchedulerOutput> outputs_;  // reused
   // Since the result of the last step some sequence has been waiting or running at all times.

@@ -12,7 +12,7 @@
 
 #include "actors/histogram.hpp"
 #include "kernels/base/result.hpp"
-#include "memory/pool.hpp"
+#include "memory/cache_report.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/shared_tokens.hpp"
@@ -77,7 +77,8 @@ struct ServiceInfo {       // static facts for /get_server_info and /v1/models
 
 struct ServiceMetrics {
   runtime::SchedulerStats scheduler;
-  memory::PoolCounts pools;
+  memory::CacheOwners pools;
+  memory::CacheCounters cache;
   uint64_t rejected_total = 0;  // requests answered kFull (429)
   double gen_throughput = 0;    // tokens/s over the last seconds
   Histogram ttft_seconds, itl_seconds, e2e_seconds, queue_seconds;

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/cache_namespace.hpp"
 #include "actors/sequence_ids.hpp"
 #include "kernels/base/verify.hpp"
 #include "runtime/endings.hpp"
@@ -43,6 +44,7 @@ runtime::Submit SessionCore::make_submit(runtime::GenerateRequest request, Encod
   submit.priority = request.priority;
   if (request.deadline_ms) submit.deadline_us = arrival_ns_ / 1000 + *request.deadline_ms * 1000;
   n_ = request.n;
+  const uint64_t name_space = name_space_of(request.cache_salt, context_.arithmetic_id);
   for (uint32_t prompt = 0; prompt < encoded.prompts.size(); ++prompt) {
     for (uint32_t j = 0; j < n_; ++j) {
       const uint32_t choice = prompt * n_ + j;
@@ -53,11 +55,11 @@ runtime::Submit SessionCore::make_submit(runtime::GenerateRequest request, Encod
       sequence.sampling = request.sampling;
       sequence.sampling.choice = choice;
       sequence.prompt_logprobs = request.prompt_logprobs;
+      sequence.name_space = name_space;
       submit.sequences.push_back(std::move(sequence));
       choices_.push_back({ChoiceStream(choice, options), false, 0});
     }
   }
-  unfinished_ = choices_.size();
   return submit;
 }
 
@@ -65,7 +67,7 @@ std::vector<SchedulerEvent> SessionCore::on_events(std::vector<runtime::SessionE
   Orders orders;
   for (auto& event : events) std::visit([&](auto& value) { on(std::move(value), orders); }, event);
   flush(orders);
-  if (unfinished_ > 0 || phase_ == Phase::kFinished) return orders;
+  if (!served_ || phase_ == Phase::kFinished) return orders;
   if (phase_ == Phase::kRunning) {
     context_.telemetry->finished(seconds_between(arrival_ns_, context_.clock()));
     offer(totals_);
@@ -101,7 +103,7 @@ void SessionCore::token(runtime::SequenceToken&& token, Orders& orders) {
   const runtime::SequenceId sequence = token.sequence;
   choice.stream.push(std::move(token), delta);
   if (!choice.stream.stopped()) return;
-  orders.push_back(runtime::StopSequence{sequence});
+  orders.push_back(runtime::StopSequence{sequence, choice.stream.output_tokens()});
   end_choice(choice, nullptr, orders);
 }
 
@@ -112,8 +114,8 @@ void SessionCore::on(runtime::SequencePrompt&& prompt, Orders& orders) {
 }
 
 void SessionCore::on(runtime::SequenceFinished&& finished, Orders& orders) {
-  VERIFY(unfinished_ > 0);
-  --unfinished_;
+  VERIFY(!served_);
+  served_ = finished.last;
   if (phase_ != Phase::kRunning) return;
   const uint32_t index = choice_of(finished.sequence);
   if (index % n_ == 0) {  // the choices of one prompt share it

@@ -38,6 +38,7 @@ struct SessionContext {  // shared by the sessions of a service; outlives them
   Clock clock;
   Telemetry* telemetry = nullptr;
   CancelBoard* cancellations = nullptr;
+  uint64_t arithmetic_id = 0;  // of the engine: see cache_namespace.hpp
 };
 
 // Invariant: the sink receives Accepted? Delta* (ChoiceDone after its choice's deltas) Done, or is
@@ -92,7 +93,7 @@ class SessionCore {
   const SessionContext& context_;
   Phase phase_ = Phase::kEncoding;
   std::vector<Choice> choices_;
-  size_t unfinished_ = 0;  // sequences the scheduler has not finished
+  bool served_ = false;  // the scheduler has finished every sequence
   uint32_t n_ = 1;
   bool first_token_seen_ = false;
   std::optional<Delta> delta_;

@@ -27,9 +27,8 @@ std::string reason_text(const caf::error& reason) {
 void assemble(Self self, EngineFacts facts) {
   SupervisorState& state = self->state;
   SessionContext& context = *state.start.context;
-  auto core = std::make_shared<memory::CacheCore>(std::move(facts.pool));
   state.cache_manager =
-      self->spawn<caf::monitored>(cache_manager, std::move(core), context.telemetry);
+      self->spawn<caf::monitored>(cache_manager, std::move(facts.cache), context.telemetry);
   const FeedContext feed{kRankGroup, context.clock, context.telemetry, context.cancellations,
                          state.start.desk};
   // On a thread of its own a result never waits behind the sessions' work for the step before.
@@ -42,6 +41,7 @@ void assemble(Self self, EngineFacts facts) {
       spawn_with_thread(self, state.start.spawning, text_worker,
                         TextWorkerStart{std::move(encoder), state.start.desk, context.clock});
   context.tokenizer = facts.tokenizer;
+  context.arithmetic_id = facts.arithmetic_id;
   self->send(state.start.gateway, Boxed(GatewayWiring{state.text_worker, state.scheduler}));
   state.start.desk->open(std::move(facts.info), std::move(facts.tokenizer));
 }
@@ -95,8 +95,14 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
   state.worker =
       spawn_with_thread(self, state.start.spawning, worker, state.start.config, state.start.factory,
                         SupervisorActor{self}, state.start.stopping);
-  return {traced("supervisor.worker_loaded",
-                 [=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); })};
+  return {
+      traced("supervisor.worker_loaded",
+             [=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }),
+      traced("supervisor.flush",
+             [=](flush_atom) {
+               if (self->state.scheduler) self->send(self->state.scheduler, flush_atom_v);
+             }),
+  };
 }
 
 }  // namespace actors

@@ -135,7 +135,10 @@ ServiceMetrics System::metrics() {
   return metrics;
 }
 
-// Nothing outlives its request, so there is nothing to drop: the answer tells whether all are gone.
-bool System::flush_cache() { return impl_->desk.open_count() == 0; }
+bool System::flush_cache() {
+  if (impl_->desk.open_count() != 0) return false;
+  caf::anon_send(impl_->supervisor, flush_atom_v);
+  return true;
+}
 
 }  // namespace actors

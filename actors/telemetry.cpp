@@ -65,9 +65,10 @@ void Telemetry::publish(const runtime::SchedulerStats& stats) {
   while (samples_.size() > 2 && samples_[1].time_ns + kWindowNs < now) samples_.pop_front();
 }
 
-void Telemetry::publish(const memory::PoolCounts& pools) {
+void Telemetry::publish(const memory::CacheOwners& pools, const memory::CacheCounters& cache) {
   const std::lock_guard lock(mutex_);
   values_.pools = pools;
+  values_.cache = cache;
 }
 
 void Telemetry::step(uint64_t start_ns, uint64_t end_ns, bool starved) {

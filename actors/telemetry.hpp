@@ -20,7 +20,7 @@ class Telemetry {
   void finished(double seconds);     // end to end, requests that ended well
   void scheduled(double seconds);    // from arrival to the first plan that names a sequence
   void publish(const runtime::SchedulerStats& stats);
-  void publish(const memory::PoolCounts& pools);
+  void publish(const memory::CacheOwners& pools, const memory::CacheCounters& cache);
   // One step of the worker. `starved`: there was work at all times since the step before, so the
   // time between them is the worker's idle time; without work it is nobody's.
   void step(uint64_t start_ns, uint64_t end_ns, bool starved);

@@ -64,9 +64,16 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(memory);
-  app.add_option("--state-share", engine.state_share, "Part of that memory for states")
-      ->check(CLI::Range(0.01, 0.99))
+  app.add_option("--memory", engine.memory,
+                 "unified: states and pages take what they need; split:RATIO: a fixed part is for "
+                 "states")
       ->capture_default_str()
+      ->group(memory);
+  app.add_option_function<std::string>(
+         "--prefix-cache", [&engine](const std::string& value) { engine.prefix_cache = value == "on"; },
+         "on: requests go on from prefixes that earlier ones computed; off: each computes its own")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->default_str(engine.prefix_cache ? "on" : "off")
       ->group(memory);
   app.add_option("--kv-dtype", engine.kv_dtype, "f32, or bf16 (lossy)")
       ->check(CLI::IsMember({"f32", "bf16"}))

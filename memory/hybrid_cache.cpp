@@ -33,6 +33,18 @@ void HybridCache::handle(const CacheRequest& request, CacheReply& out) {
 #endif
 }
 
+void HybridCache::flush(CacheReply& out) {
+  const Shortage everything{true, true, true};
+  policy_->refresh(tree_, tree_.take_changed());
+  while (const auto victim = policy_->pick(tree_, everything)) {
+    Freed freed;
+    tree_.evict(*victim, freed);
+    give_back(freed, EvictionReason::kRoom);
+    policy_->refresh(tree_, tree_.take_changed());
+  }
+  pool_->settle(out.commands);
+}
+
 uint32_t HybridCache::positions_max() const {
   const uint64_t positions = pool_->pages_beside(1) * tree_.config().page_tokens;
   return static_cast<uint32_t>(std::min<uint64_t>(positions, std::numeric_limits<uint32_t>::max()));

@@ -33,6 +33,8 @@ class HybridCache {
   // - After a Donate at `position` the admission's pages below it are read only, wherever they lie.
   //   A page stays the admission's own where the tree had that span already.
   void handle(const CacheRequest& request, CacheReply& out);
+  // Evicts everything that nobody uses. Appends to `out`.
+  void flush(CacheReply& out);
 
   // No Open with more positions can ever be granted; with as many, one can when it is alone.
   uint32_t positions_max() const;

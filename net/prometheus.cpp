@@ -70,7 +70,7 @@ class Writer {
   std::string text_;
 };
 
-double usage(const memory::KindCount& kind) {
+double usage(const memory::KindOwners& kind) {
   return kind.total == 0 ? 0.0 : static_cast<double>(kind.held) / kind.total;
 }
 
@@ -86,8 +86,23 @@ void write_counters(Writer& out, const actors::ServiceMetrics& engine) {
               count(s.retracted_total));
   out.counter("num_rejected_requests_total", "Requests refused because the queue was full.",
               count(engine.rejected_total));
-  out.counter("recomputed_tokens_total", "Tokens computed again after a retraction.",
+  out.counter("prefix_lookup_tokens_total", "Prompt tokens looked up in the prefix cache.",
+              count(s.looked_up_tokens_total));
+  out.counter("prefix_kv_hit_tokens_total", "Of these, tokens whose KV was cached.",
+              count(s.kv_hit_tokens_total));
+  out.counter("cached_tokens_total", "Of these, tokens whose state was restored: not computed.",
+              count(s.state_hit_tokens_total));
+  out.counter("recomputed_tokens_total",
+              "Tokens computed again: after a retraction, or between a restored state and the end "
+              "of the cached KV.",
               count(s.recomputed_tokens_total));
+  out.counter("snapshots_total", "States saved inside a forward.", count(s.snapshots_total));
+  out.counter("snapshots_skipped_total", "States worth saving that found no slot.",
+              count(s.snapshots_skipped_total));
+  out.counter("donations_total", "Saved states given to the prefix cache.",
+              count(s.donations_total));
+  out.counter("block_moves_total", "States and pages moved to keep the free memory in one piece.",
+              count(s.moves_total));
   out.counter("steps_total", "Engine steps.", count(s.steps_total));
   out.counter("ghost_rows_total", "Rows computed for a sequence that had just ended.",
               count(s.ghost_rows_total));
@@ -112,9 +127,12 @@ void write_gauges(Writer& out, const actors::ServiceMetrics& engine,
   out.gauge("full_token_usage", "KV pages held, 0 to 1.", usage(pages));
   out.gauge("mamba_usage", "State slots held, 0 to 1.", usage(states));
   out.gauge("kv_available_tokens", "KV rows in free pages.", pages.free * page_tokens);
+  out.gauge("kv_evictable_tokens", "KV rows in cached pages nobody uses.",
+            pages.evictable * page_tokens);
   out.gauge("kv_used_tokens", "KV rows in held pages.", pages.held * page_tokens);
   out.gauge("mamba_available_tokens", "State slots free.", states.free);
   out.gauge("mamba_used_tokens", "State slots held.", states.held);
+  out.gauge("mamba_evictable_tokens", "State slots cached that nobody uses.", states.evictable);
   out.gauge("max_total_num_tokens", "KV rows in all pages.", total_tokens);
   out.gauge("page_size", "Tokens of one KV page.", page_tokens);
   out.gauge("num_pages", "KV pages.", pages.total);

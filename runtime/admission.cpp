@@ -10,8 +10,8 @@
 namespace runtime {
 
 Admission::Admission(const SchedulerConfig& config)
-    : config_(config), slot_limit_(std::min(config.max_running, config.capacity.states.total)) {
-  VERIFY(config.page_tokens > 0);
+    : config_(config), planner_(config.page_tokens) {
+  VERIFY(config.max_running > 0);
 }
 
 uint32_t Admission::pages_for(uint64_t positions) const {
@@ -38,108 +38,137 @@ std::optional<kernels::Error> Admission::refuse(const NewSequence& sequence) con
   }
   const uint64_t positions = prompt + std::max(sequence.max_tokens, 1u) - 1;
   const uint32_t pages = pages_for(positions);
-  if (pages > config_.capacity.pages.total) {
+  if (pages > config_.pages_max) {
     return kernels::invalid("prompt of " + to_string(prompt) + " tokens plus max_tokens " +
                                 to_string(sequence.max_tokens) + " needs " + to_string(pages) +
-                                " KV pages, the pool holds " +
-                                to_string(config_.capacity.pages.total),
+                                " KV pages, the memory holds " + to_string(config_.pages_max) +
+                                " beside one state",
                             "max_tokens");
   }
-  if (slot_limit_ == 0)
-    return kernels::invalid("a sequence needs a state slot, the pool holds none");
   return std::nullopt;
 }
 
-// What is known now, and as many decode positions as two plans take.
-uint32_t Admission::first_pages(const Sequence& sequence) const {
-  const uint64_t wanted = uint64_t{sequence.known_tokens()} + config_.plans_in_flight;
-  return pages_for(std::min<uint64_t>(wanted, sequence.limit_positions()));
+bool Admission::may_open() const {
+  if (blocked_) return false;
+  if (admitted_ == 0) return true;
+  return !yielding_ && admitted_ < config_.max_running && (refused_ticket_ == 0 || opening_ == 0);
 }
 
-bool Admission::may_reserve(const Sequence& head, std::span<Sequence* const> running) const {
-  if (blocked_ || claimed_slots_ >= slot_limit_) return false;
-  const uint32_t pages = first_pages(head);
-  if (claimed_slots_ == 0) return true;
-  uint64_t growing = 0;  // running sequences that will ask for another page some day
-  for (const Sequence* sequence : running) {
-    if (!room_for(*sequence, sequence->limit_positions())) ++growing;
-  }
-  return uint64_t{claimed_pages_} + pages + growing <= config_.capacity.pages.total;
-}
-
-memory::Reserve Admission::ask(Sequence& sequence, uint32_t slots, uint32_t pages) {
-  VERIFY(sequence.ticket == 0);
-  sequence.ticket = ++last_ticket_;
+void Admission::ask(Sequence& sequence, uint32_t pages) {
+  VERIFY(sequence.asked_pages == 0);
+  VERIFY(pages > 0);
   sequence.asked_pages = pages;
-  sequence.asked_at_release = releases_;
-  claimed_slots_ += slots;
-  claimed_pages_ += pages;
-  return {sequence.id, slots, pages, sequence.ticket};
+  sequence.asked_at_return = returns_;
 }
 
-memory::Reserve Admission::reserve_first(Sequence& sequence) {
+memory::Open Admission::open(Sequence& sequence) {
   VERIFY(sequence.phase == Sequence::Phase::kQueued);
-  sequence.phase = Sequence::Phase::kReserving;
-  return ask(sequence, 1, first_pages(sequence));
+  sequence.phase = Sequence::Phase::kOpening;
+  ++admitted_;
+  ++opening_;
+  memory::Open open;
+  const uint32_t known = sequence.known_tokens();
+  open.sequence = sequence.id;
+  open.ticket = sequence.now.ticket = ++last_ticket_;
+  open.key = {sequence.name_space, sequence.key(0, known)};
+  // What is known now, and as many decode positions as the plans under way take.
+  open.positions = static_cast<uint32_t>(std::min<uint64_t>(
+      uint64_t{known} + config_.plans_in_flight, sequence.limit_positions()));
+  ask(sequence, pages_for(open.positions));
+  if (!config_.prefix_cache) return open;
+  const uint32_t limit = sequence.limit_positions();
+  if (!sequence.lean) open.snapshots = planner_.useful_slots(0, limit);
+  // Prompt log-probabilities are of rows that are computed here.
+  const bool from_zero = sequence.prompt_logprobs && !sequence.prompt_sent;
+  if (!from_zero) open.restore_limit = known - 1;
+  return open;
 }
 
-std::optional<memory::Reserve> Admission::reserve_growth(Sequence& sequence) {
+std::optional<memory::Grow> Admission::grow(Sequence& sequence) {
   VERIFY(sequence.phase == Sequence::Phase::kRunning);
-  if (sequence.ticket != 0) return std::nullopt;
-  const uint64_t ahead = std::max(sequence.now.consumed, sequence.now.start_tokens) +
+  if (sequence.asked_pages != 0) return std::nullopt;
+  const uint64_t ahead = std::max(sequence.now.consumed, sequence.now.course.tokens) +
                          uint64_t{config_.plans_in_flight};
   const uint32_t wanted = pages_for(std::min<uint64_t>(ahead, sequence.limit_positions()));
   if (wanted <= sequence.now.pages) return std::nullopt;
-  return ask(sequence, 0, wanted - sequence.now.pages);
+  ask(sequence, wanted - sequence.now.pages);
+  return memory::Grow{sequence.id, sequence.now.ticket, sequence.asked_pages};
 }
 
-void Admission::granted(Sequence& sequence, memory::Grant&& grant) {
-  VERIFY(grant.ticket == sequence.ticket);
-  VERIFY(grant.pages.size() == sequence.asked_pages);
+void Admission::opened(Sequence& sequence, memory::Opened&& opened) {
+  VERIFY(sequence.phase == Sequence::Phase::kOpening);
+  VERIFY(opened.pages.size() == sequence.asked_pages);
+  VERIFY(opened.checkpoint.has_value() == (opened.position > 0));
+  VERIFY(opened.position < sequence.known_tokens());
+  VERIFY(opened.position <= opened.shared);
+  --opening_;
+  if (opened.ticket > refused_ticket_) refused_ticket_ = 0;
   Sequence::Admission& now = sequence.now;
-  if (sequence.phase == Sequence::Phase::kReserving) {
-    VERIFY(grant.slots.size() == 1);
-    now.slot = grant.slots.front();
-    now.start_tokens = sequence.known_tokens();
-    sequence.phase = Sequence::Phase::kRunning;
-  } else {
-    VERIFY(grant.slots.empty());
-  }
+  now.working = opened.working;
+  now.spare = std::move(opened.snapshots);
+  now.pages = sequence.asked_pages;
+  now.fresh_pages = std::move(opened.pages);
+  now.checkpoint = opened.checkpoint;
+  now.shared = opened.shared;
+  now.told = sequence.known_tokens();
+  now.course = {opened.position, sequence.known_tokens(), sequence.limit_positions(),
+                opened.branch, opened.position};
+  now.consumed = opened.position;
+  sequence.asked_pages = 0;
+  sequence.phase = Sequence::Phase::kRunning;
+}
+
+void Admission::grown(Sequence& sequence, memory::Grown&& grown) {
+  VERIFY(sequence.phase == Sequence::Phase::kRunning);
+  VERIFY(grown.pages.size() == sequence.asked_pages);
+  Sequence::Admission& now = sequence.now;
   now.pages += sequence.asked_pages;
-  now.fresh_pages.insert(now.fresh_pages.end(), grant.pages.begin(), grant.pages.end());
-  now.binds.insert(now.binds.end(), grant.binds.begin(), grant.binds.end());
-  sequence.ticket = 0;
+  now.fresh_pages.insert(now.fresh_pages.end(), grown.pages.begin(), grown.pages.end());
   sequence.asked_pages = 0;
 }
 
 bool Admission::refused(Sequence& sequence) {
-  VERIFY(sequence.ticket != 0);
-  claimed_pages_ -= sequence.asked_pages;
-  sequence.ticket = 0;
+  VERIFY(sequence.asked_pages != 0);
   sequence.asked_pages = 0;
-  const bool current = sequence.asked_at_release == releases_;
-  if (sequence.phase == Sequence::Phase::kReserving) {
-    --claimed_slots_;
+  const bool current = sequence.asked_at_return == returns_;
+  if (sequence.phase == Sequence::Phase::kOpening) {
+    --admitted_;
+    --opening_;
+    sequence.now = {};
     sequence.phase = Sequence::Phase::kQueued;
     blocked_ = current;
+    refused_ticket_ = last_ticket_;
   }
   return current;
 }
 
-memory::Release Admission::release(Sequence& sequence) {
-  VERIFY(sequence.phase != Sequence::Phase::kQueued);
-  --claimed_slots_;
-  claimed_pages_ -= sequence.now.pages + sequence.asked_pages;
-  ++releases_;
+memory::Donate Admission::donate(Sequence& sequence, const Snapshot& snapshot, bool refill) {
+  VERIFY(snapshot.position % planner_.grid() == 0);
+  VERIFY(snapshot.position <= sequence.known_tokens());
+  Sequence::Admission& now = sequence.now;
+  memory::Donate donate{sequence.id, now.ticket, snapshot.slot, snapshot.position,
+                        sequence.key(now.told, snapshot.position), refill};
+  now.told = std::max(now.told, snapshot.position);
+  now.donations.push_back(refill);
+  ++returns_;  // what lies in the tree can be evicted
   blocked_ = false;
-  // A Grant that is still on its way carries an old ticket and is dropped: this Release reaches the
-  // cache manager behind the Reserve, and gives back what that one took.
-  sequence.ticket = 0;
+  return donate;
+}
+
+memory::Drop Admission::drop(Sequence& sequence, Reason reason) {
+  VERIFY(sequence.phase != Sequence::Phase::kQueued);
+  --admitted_;
+  if (sequence.phase == Sequence::Phase::kOpening) --opening_;
+  ++returns_;
+  blocked_ = false;
+  yielding_ = reason == Reason::kYielded;
+  const memory::Drop drop{sequence.id, sequence.now.ticket, reason == Reason::kPoisoned};
+  // An answer that is still on its way carries this ticket and is passed over: the Drop reaches the
+  // cache manager behind the request, and gives back what that one took.
   sequence.asked_pages = 0;
   sequence.now = {};
-  ++sequence.epoch;
   sequence.phase = Sequence::Phase::kQueued;
-  return {sequence.id};
+  return drop;
 }
 
 bool Admission::room_for(const Sequence& sequence, uint32_t positions) const {

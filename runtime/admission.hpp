@@ -1,25 +1,25 @@
-// How much a sequence asks for, and when it may ask. All prompt pages and two plans' worth of
-// decode positions are reserved at admission, so a prefill never stops half-way for want of a page;
-// later pages are asked for two plans ahead.
+// How much a sequence asks of the cache manager, and when it may ask. All prompt pages and two
+// plans' worth of decode positions come with the admission, so a prefill never stops half-way for
+// want of a page; later pages are asked for two plans ahead.
 //
-// The cache manager decides; this class only keeps count of what was claimed from it, so that a
-// Reserve that must fail is not sent, and that admission leaves the running sequences one page each
-// to grow into (or it would retract what it has just admitted).
+// The cache manager decides: cached blocks are evicted for whoever asks, so a refusal means that
+// what is held by sequences leaves no room. It is remembered until something is given back, and a
+// sequence that yielded its blocks waits until another has ended, so that nobody takes back at once
+// what it gave. Whoever is refused a page though nobody else holds any does without the snapshot
+// slots it only wished for, and so comes to run: refuse() turned away what cannot run alone.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "kernels/base/result.hpp"
-#include "memory/cache_core.hpp"
+#include "memory/cache_messages.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/sequence.hpp"
 
 namespace runtime {
 
-// Invariant: claimed blocks == granted to admissions that have not ended + asked for and not
-// answered.
+// Invariant: admitted() == sequences that are opening or running.
 class Admission {
  public:
   explicit Admission(const SchedulerConfig& config);
@@ -27,37 +27,45 @@ class Admission {
   // Why this sequence could never run, not even alone.
   std::optional<kernels::Error> refuse(const NewSequence& sequence) const;
 
-  // May the head of the queue ask now? `running` are those that hold blocks.
-  bool may_reserve(const Sequence& head, std::span<Sequence* const> running) const;
-  memory::Reserve reserve_first(Sequence& sequence);
+  // May the head of the queue ask now?
+  bool may_open() const;
+  memory::Open open(Sequence& sequence);
   // Empty: enough room, or the sequence has already asked.
-  std::optional<memory::Reserve> reserve_growth(Sequence& sequence);
+  std::optional<memory::Grow> grow(Sequence& sequence);
 
-  // The answer to `sequence`'s ticket: takes over the blocks.
-  void granted(Sequence& sequence, memory::Grant&& grant);
-  // Undoes the claim. True: nothing was released since it asked, so asking again at once is
-  // pointless.
+  // The answers to `sequence`'s ticket.
+  void opened(Sequence& sequence, memory::Opened&& opened);
+  void grown(Sequence& sequence, memory::Grown&& grown);
+  // True: nothing was given back since it asked, so asking again at once is pointless.
   bool refused(Sequence& sequence);
+
+  // What the snapshot holds becomes everybody's; false: the same for the admission's whole rest.
+  memory::Donate donate(Sequence& sequence, const Snapshot& snapshot, bool refill);
   // Everything the admission holds or has asked for is given back.
-  memory::Release release(Sequence& sequence);
+  enum class Reason : uint8_t { kEnded, kPoisoned, kYielded };
+  memory::Drop drop(Sequence& sequence, Reason reason);
 
   void unblock() { blocked_ = false; }  // the next head may ask, whatever the last was told
   bool room_for(const Sequence& sequence,
                 uint32_t positions) const;  // have its pages room for so many?
-  uint32_t claimed_slots() const { return claimed_slots_; }
-  uint32_t claimed_pages() const { return claimed_pages_; }
+  uint32_t admitted() const { return admitted_; }
+  const CheckpointPlanner& planner() const { return planner_; }
 
  private:
   uint32_t pages_for(uint64_t positions) const;
-  uint32_t first_pages(const Sequence& sequence) const;
-  memory::Reserve ask(Sequence& sequence, uint32_t slots, uint32_t pages);
+  void ask(Sequence& sequence, uint32_t pages);
 
   SchedulerConfig config_;
-  uint32_t slot_limit_;
-  uint32_t claimed_slots_ = 0, claimed_pages_ = 0;
-  uint64_t releases_ = 0;  // sent so far
+  CheckpointPlanner planner_;
+  uint32_t admitted_ = 0;
+  uint64_t returns_ = 0;  // Donates and Drops sent so far
   uint64_t last_ticket_ = 0;
-  bool blocked_ = false;  // the head was refused, and nothing has come back since
+  uint32_t opening_ = 0;   // of admitted_, those whose Open is not answered
+  bool blocked_ = false;   // an Open was refused, and nothing has come back since
+  // No ticket beyond this one was granted since an Open was refused: the head asks alone, so that
+  // smaller ones behind it do not take what it waits for. 0 = several may ask at once.
+  uint64_t refused_ticket_ = 0;
+  bool yielding_ = false;  // a sequence gave up its blocks, and none has ended since
 };
 
 }  // namespace runtime

@@ -22,9 +22,9 @@ void CheckpointPlanner::wanted(const Course& course, uint32_t begin, uint32_t en
                                std::vector<Wanted>& out) const {
   out.clear();
   const auto passes = [&](uint32_t position) { return begin < position && position <= end; };
-  const auto add = [&](uint32_t position, bool rolling) {
+  const auto add = [&](uint32_t position, bool rolling, uint32_t yields = 0) {
     const auto is_there = [&](const Wanted& other) { return other.position == position; };
-    if (std::none_of(out.begin(), out.end(), is_there)) out.push_back({position, rolling});
+    if (std::none_of(out.begin(), out.end(), is_there)) out.push_back({position, rolling, yields});
   };
   if (begin >= course.tokens) {  // decode
     if (floor(end) > begin) add(floor(end), true);
@@ -38,7 +38,8 @@ void CheckpointPlanner::wanted(const Course& course, uint32_t begin, uint32_t en
   if (end >= course.tokens || chunk_ends_ == 0) return;
   const uint32_t spacing = std::max(grid_, (course.tokens - course.start) / (chunk_ends_ + 1));
   const uint32_t chunk_end = floor(end);
-  if (passes(chunk_end) && chunk_end >= uint64_t{course.planted} + spacing) add(chunk_end, false);
+  if (!passes(chunk_end) || chunk_end < uint64_t{course.planted} + spacing) return;
+  add(chunk_end, false, (last > end ? 1 : 0) + (course.branch > end ? 1 : 0));
 }
 
 uint32_t CheckpointPlanner::useful_slots(uint32_t consumed, uint32_t limit) const {

@@ -31,6 +31,7 @@ class CheckpointPlanner {
   struct Wanted {
     uint32_t position = 0;
     bool rolling = false;  // kept until a later one or the end; else donated as soon as it is there
+    uint32_t yields = 0;   // slots that must stay free for better ones further on
     bool operator==(const Wanted&) const = default;
   };
   // The positions in (begin, end] worth a slot when a row computes [begin, end), best first.

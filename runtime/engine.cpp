@@ -49,7 +49,7 @@ struct Engine::Impl {
         slots(layout.states.blocks),
         pages(layout.pages.blocks),
         builder(geometry.page_tokens) {
-    for (const memory::Pool::Region& region : {layout.states, layout.pages}) {
+    for (const memory::BlockPool::Region& region : {layout.states, layout.pages}) {
       VERIFY(region.offset + uint64_t{region.blocks} * region.block_bytes <= layout.arena_bytes);
     }
     VERIFY(layout.states.block_bytes >= geometry.state_bytes);
@@ -181,7 +181,7 @@ struct Engine::Impl {
   BlockTable& table(memory::BlockKind kind) {
     return kind == memory::BlockKind::kState ? slots : pages;
   }
-  const memory::Pool::Region& region(memory::BlockKind kind) const {
+  const memory::BlockPool::Region& region(memory::BlockKind kind) const {
     return kind == memory::BlockKind::kState ? layout.states : layout.pages;
   }
   std::byte* block(memory::BlockKind kind, uint32_t physical) const {

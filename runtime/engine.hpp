@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "kernels/device.hpp"
-#include "memory/pool.hpp"
+#include "memory/block_pool.hpp"
 #include "runtime/model.hpp"
 #include "runtime/step_plan.hpp"
 
@@ -15,7 +15,7 @@ namespace runtime {
 
 struct EngineLayout {  // where the pool put the two kinds of blocks in the arena
   uint64_t arena_bytes = 0;
-  memory::Pool::Region states, pages;
+  memory::BlockPool::Region states, pages;
 };
 
 class Engine {

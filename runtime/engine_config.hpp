@@ -12,7 +12,10 @@ struct EngineConfig {
   std::string device = "cpu";    // cpu | cuda[:N] | null (no arithmetic, for measurements)
   uint32_t threads = 0;          // worker threads; 0 = all cores
   double memory_gb = 2.0;        // arena for states and KV pages, GiB; mapped untouched
-  double state_share = 0.5;      // part of the arena for states (split pools)
+  // unified: states and KV pages take from one arena as they need; split:RATIO: that part of it is
+  // for states, for ever.
+  std::string memory = "unified";
+  bool prefix_cache = true;      // requests go on from what earlier ones computed
   std::string kv_dtype = "f32";  // f32 | bf16 (lossy)
   uint32_t page_tokens = 64;     // power of two
   uint32_t context_length =

@@ -1,7 +1,9 @@
 #include "runtime/plan_builder.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <variant>
 
 #include "kernels/base/verify.hpp"
 
@@ -14,16 +16,23 @@ bool waited_longer(const Sequence* a, const Sequence* b) {
                                               : goes_before(*a, *b);
 }
 
-void move_closes(std::vector<SequenceId>& closes, StepPlan& plan) {
-  if (closes.empty()) return;
-  plan.commands.push_back(Close{std::move(closes)});
-  closes.clear();
+void move_head(PlanHead& head, StepPlan& plan) {
+  for (const memory::MemoryCommand& command : head.memory) {
+    std::visit([&](const auto& value) { plan.commands.emplace_back(value); }, command);
+  }
+  head.memory.clear();
+  if (head.closes.empty()) return;
+  plan.commands.push_back(Close{std::move(head.closes)});
+  head.closes.clear();
 }
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const SchedulerConfig& config)
-    : chunk_tokens_(config.chunk_tokens), page_tokens_(config.page_tokens) {
+PlanBuilder::PlanBuilder(const SchedulerConfig& config, const CheckpointPlanner& planner)
+    : chunk_tokens_(config.chunk_tokens),
+      page_tokens_(config.page_tokens),
+      prefix_cache_(config.prefix_cache),
+      planner_(planner) {
   VERIFY(chunk_tokens_ > 0);
 }
 
@@ -54,64 +63,97 @@ void PlanBuilder::pick_rows(std::span<Sequence* const> running) {
   for (Sequence* sequence : running) {
     if (budget == 0) break;
     if (!sequence->prefilling()) continue;
-    const uint32_t count = std::min(budget, sequence->now.start_tokens - sequence->now.consumed);
+    const uint32_t count = std::min(budget, sequence->now.course.tokens - sequence->now.consumed);
     picks_.push_back({sequence, count});
     budget -= count;
   }
 }
 
-PlanRow PlanBuilder::make_row(Sequence& sequence, uint32_t count, StepPlan& plan) {
+void PlanBuilder::start(Sequence& sequence, PlanRow& row, PlannedStep& planned) {
   Sequence::Admission& now = sequence.now;
-  for (const memory::Bind& bind : now.binds) plan.commands.emplace_back(bind);
-  now.binds.clear();
+  now.started = true;
+  if (now.checkpoint) {
+    starts_.push_back(memory::Restore{*now.checkpoint, now.working});
+    planned.restored.push_back({sequence.id, now.ticket});
+    now.checkpoint.reset();
+  } else {
+    starts_.push_back(memory::Clear{now.working});
+  }
+  row.start = SequenceStart{sequence.sampling,      sequence.tokens(),
+                            sequence.prompt_tokens, sequence.prompt_logprobs && !sequence.prompt_sent,
+                            now.working,            now.shared};
+}
+
+// A spare slot takes what is worth saving. A rolling snapshot without one takes the place of the
+// last: whoever has but one slot loses its latest checkpoint only if it ends within this plan.
+void PlanBuilder::take_snapshots(Sequence& sequence, PlanRow& row, PlannedStep& planned) {
+  Sequence::Admission& now = sequence.now;
+  std::vector<PlannedStep::Taken>& taken = planned.rows.back().taken;
+  planner_.wanted(now.course, row.position, row.position + row.count, wanted_);
+  for (const CheckpointPlanner::Wanted& wanted : wanted_) {
+    if (now.spare.empty() && wanted.rolling && now.kept) {
+      now.spare.push_back(now.kept->slot);
+      now.kept.reset();
+    }
+    if (now.spare.size() <= wanted.yields) {
+      ++planned.skipped;
+      continue;
+    }
+    taken.push_back({{wanted.position, now.spare.back()}, wanted.rolling});
+    now.spare.pop_back();
+    ++now.under_way;
+    now.course.planted = std::max(now.course.planted, wanted.position);
+  }
+  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) {
+    return a.snapshot.position < b.snapshot.position;
+  });
+  for (const PlannedStep::Taken& each : taken) row.snapshots.push_back(each.snapshot);
+}
+
+PlanRow PlanBuilder::make_row(Sequence& sequence, uint32_t count, PlannedStep& planned) {
+  Sequence::Admission& now = sequence.now;
   PlanRow row;
   row.sequence = sequence.id;
   row.position = now.consumed;
   row.count = count;
   row.new_pages = std::move(now.fresh_pages);
   now.fresh_pages.clear();
-  if (!now.started) {
-    now.started = true;
-    clears_.push_back({now.slot});
-    row.start = SequenceStart{sequence.sampling, sequence.tokens(), sequence.prompt_tokens,
-                              sequence.prompt_logprobs && !sequence.prompt_sent, now.slot};
-  }
+  if (!now.started) start(sequence, row, planned);
   now.consumed += count;
   now.last_step = last_step_;
   // No token is sampled after the last chunk when only the prompt was to be read.
-  row.sample = now.consumed >= now.start_tokens && sequence.max_tokens > 0;
+  row.sample = now.consumed >= now.course.tokens && sequence.max_tokens > 0;
   VERIFY(now.consumed <= uint64_t{now.pages} * page_tokens_);
+  planned.rows.push_back({row.sequence, now.ticket, row.position, row.count, row.sample, {}});
+  if (prefix_cache_) take_snapshots(sequence, row, planned);
   return row;
 }
 
-std::optional<StepPlan> PlanBuilder::build(std::span<Sequence* const> running,
-                                           std::vector<SequenceId>& closes, PlannedStep& planned) {
+std::optional<StepPlan> PlanBuilder::build(std::span<Sequence* const> running, PlanHead& head,
+                                           PlannedStep& planned) {
   pick_rows(running);
   if (picks_.empty()) return std::nullopt;
   StepPlan plan;
-  size_t binds = 0;
-  for (const Pick& pick : picks_) binds += pick.sequence->now.binds.size();
-  plan.commands.reserve(binds + 2 + picks_.size());
-  move_closes(closes, plan);
-  clears_.clear();
+  plan.commands.reserve(head.memory.size() + 2 + picks_.size());
+  move_head(head, plan);
+  starts_.clear();
   Forward forward;
   forward.step = ++last_step_;
   forward.rows.reserve(picks_.size());
   planned.step = forward.step;
   planned.rows.clear();
-  for (const Pick& pick : picks_) {
-    const PlanRow& row = forward.rows.emplace_back(make_row(*pick.sequence, pick.count, plan));
-    planned.rows.push_back(
-        {row.sequence, pick.sequence->epoch, row.position, row.count, row.sample});
-  }
-  for (const memory::Clear& clear : clears_) plan.commands.emplace_back(clear);
+  planned.restored.clear();
+  planned.skipped = 0;
+  for (const Pick& pick : picks_)
+    forward.rows.push_back(make_row(*pick.sequence, pick.count, planned));
+  std::move(starts_.begin(), starts_.end(), std::back_inserter(plan.commands));
   plan.commands.emplace_back(std::move(forward));
   return plan;
 }
 
-StepPlan PlanBuilder::close_only(std::vector<SequenceId>& closes) {
+StepPlan PlanBuilder::head_only(PlanHead& head) {
   StepPlan plan;
-  move_closes(closes, plan);
+  move_head(head, plan);
   return plan;
 }
 

@@ -13,13 +13,14 @@ void RequestTable::open(RequestId request, std::vector<SequenceId> sequences,
   if (deadline_us != 0) deadlines_.insert({deadline_us, request.value});
 }
 
-void RequestTable::ended(RequestId request, SequenceId sequence) {
+bool RequestTable::ended(RequestId request, SequenceId sequence) {
   const auto found = entries_.find(request.value);
   VERIFY(found != entries_.end());
   VERIFY(std::erase(found->second.sequences, sequence) == 1);
-  if (!found->second.sequences.empty()) return;
+  if (!found->second.sequences.empty()) return false;
   if (found->second.deadline_us != 0) deadlines_.erase({found->second.deadline_us, request.value});
   entries_.erase(found);
+  return true;
 }
 
 std::vector<SequenceId> RequestTable::sequences_of(RequestId request) const {

@@ -18,7 +18,7 @@ class RequestTable {
  public:
   void open(RequestId request, std::vector<SequenceId> sequences,
             uint64_t deadline_us);  // deadline 0 = none
-  void ended(RequestId request, SequenceId sequence);
+  bool ended(RequestId request, SequenceId sequence);  // true: it was the last one of its request
   std::vector<SequenceId> sequences_of(RequestId request) const;  // empty for an unknown request
   bool contains(RequestId request) const { return entries_.contains(request.value); }
   std::optional<RequestId> expired(uint64_t now_us) const;  // any one whose deadline has passed

@@ -10,7 +10,7 @@
 namespace runtime {
 
 Scheduler::Impl::Impl(const SchedulerConfig& settings)
-    : config(settings), admission(settings), builder(settings) {
+    : config(settings), admission(settings), builder(settings, admission.planner()) {
   VERIFY(config.plans_in_flight > 0);
 }
 
@@ -34,9 +34,13 @@ void Scheduler::Impl::on(Submit&& event) {
   }
   if (refusal) {
     for (const NewSequence& sequence : event.sequences) {
-      SequenceFinished finished{
-          event.request, sequence.sequence, FinishReason::kError, {}, refusal, 0, 0, 0};
+      SequenceFinished finished;
+      finished.request = event.request;
+      finished.sequence = sequence.sequence;
+      finished.reason = FinishReason::kError;
+      finished.error = refusal;
       finished.prompt_tokens = static_cast<uint32_t>(sequence.prompt.size());
+      finished.last = &sequence == &event.sequences.back();
       tell(std::move(finished));
     }
     return;
@@ -55,6 +59,7 @@ void Scheduler::Impl::on(Submit&& event) {
     sequence.max_tokens = from.max_tokens;
     sequence.sampling = std::move(from.sampling);
     sequence.prompt_logprobs = from.prompt_logprobs;
+    sequence.name_space = from.name_space;
     sequence.prompt = std::move(from.prompt);
     ids.push_back(sequence.id);
     queue.push(sequence);
@@ -63,44 +68,79 @@ void Scheduler::Impl::on(Submit&& event) {
 }
 
 void Scheduler::Impl::on(StopSequence&& event) {
-  if (Sequence* sequence = find(event.sequence)) finish(*sequence, {FinishReason::kStop, {}, {}});
+  Sequence* sequence = find(event.sequence);
+  if (!sequence) return;
+  const uint32_t counted = std::min(event.output_tokens, sequence->output_tokens());
+  donate_kept(*sequence, sequence->prompt_tokens + counted);
+  finish(*sequence, {FinishReason::kStop, {}, {}});
 }
 
-void Scheduler::Impl::on(memory::CacheAnswer&& answer) {
-  std::visit([&](auto& value) { on_answer(std::move(value)); }, answer);
+void Scheduler::Impl::on(memory::CacheReply&& reply) {
+  for (const memory::MemoryCommand& command : reply.commands)
+    counters.moves_total += std::holds_alternative<memory::Move>(command) ? 1 : 0;
+  head.memory.insert(head.memory.end(), reply.commands.begin(), reply.commands.end());
+  for (memory::CacheAnswer& answer : reply.answers)
+    std::visit([&](auto& value) { on_answer(std::move(value)); }, answer);
 }
 
-void Scheduler::Impl::on_answer(memory::Grant&& grant) {
-  Sequence* sequence = find(grant.sequence);
-  if (!sequence || sequence->ticket != grant.ticket)
-    return;  // its Release is already behind the Reserve
-  const bool starts = sequence->phase == Phase::kReserving;
-  admission.granted(*sequence, std::move(grant));
-  if (!starts) return;
+void Scheduler::Impl::on_answer(memory::Opened&& opened) {
+  Sequence* sequence = find(opened.sequence, opened.ticket);
+  if (!sequence) return;  // its Drop is already behind the Open
+  admission.opened(*sequence, std::move(opened));
+  const Sequence::Admission& now = sequence->now;
+  if (!sequence->cached_tokens) {
+    sequence->cached_tokens = now.consumed;
+    counters.looked_up_tokens_total += sequence->prompt_tokens;
+    counters.state_hit_tokens_total += now.consumed;
+    counters.kv_hit_tokens_total += now.shared;
+  }
+  const uint32_t before = std::max(now.shared, sequence->computed);
+  counters.recomputed_tokens_total += before - std::min(before, now.consumed);
   const auto place =
       std::upper_bound(running.begin(), running.end(), sequence,
                        [](const Sequence* a, const Sequence* b) { return goes_before(*a, *b); });
   running.insert(place, sequence);
 }
 
-void Scheduler::Impl::on_answer(memory::Refusal&& refusal) {
-  Sequence* sequence = find(refusal.sequence);
-  if (!sequence || sequence->ticket != refusal.ticket) return;
+void Scheduler::Impl::on_answer(memory::Grown&& grown) {
+  if (Sequence* sequence = find(grown.sequence, grown.ticket))
+    admission.grown(*sequence, std::move(grown));
+}
+
+void Scheduler::Impl::on_answer(memory::Refilled&& refilled) {
+  Sequence* sequence = find(refilled.sequence, refilled.ticket);
+  if (!sequence) return;
+  VERIFY(!sequence->now.donations.empty());
+  sequence->now.donations.erase(sequence->now.donations.begin());
+  if (refilled.slot) sequence->now.spare.push_back(*refilled.slot);
+}
+
+void Scheduler::Impl::on_answer(memory::Refused&& refused) {
+  Sequence* sequence = find(refused.sequence, refused.ticket);
+  if (!sequence) return;
+  const bool opening = sequence->phase == Phase::kOpening;
   const bool current = admission.refused(*sequence);
-  if (sequence->phase == Phase::kQueued) queue.push(*sequence);
-  if (!current) return;  // something was released since: it asks again, in this same event
-  const bool alone = running.empty() || (running.size() == 1 && running.front() == sequence);
-  if (alone && admission.claimed_slots() == running.size()) {
-    // Nobody else holds a block, so waiting cannot help: the pool is smaller than
-    // SchedulerConfig::capacity says.
-    admission.unblock();  // the next in the queue finds out for itself
-    kernels::Error error{kernels::ErrorCode::kInternal,
-                         "the cache manager refused the only running sequence a page",
-                         {}};
-    finish(*sequence, {FinishReason::kError, {}, std::move(error)});
-  } else if (sequence->phase == Phase::kRunning) {
+  if (opening) queue.push(*sequence);
+  if (!current) return;  // something was given back since: it asks again, in this same event
+  const bool alone = admission.admitted() == (opening ? 0u : 1u);
+  if (!alone) {
+    if (opening) return;  // until something is given back
     if (Sequence* victim = choose_victim(running)) retract(*victim);
+    return;
   }
+  // Nobody else holds a block: what is in the way are its own snapshot slots, if it has any.
+  admission.unblock();
+  if (!opening && !sequence->lean) {
+    sequence->lean = true;
+    retract(*sequence);
+    return;
+  }
+  // The memory is smaller than SchedulerConfig::pages_max says. The next in the queue finds out for
+  // itself.
+  kernels::Error error{kernels::ErrorCode::kInternal,
+                       "the cache manager refused the only running sequence a page",
+                       {}};
+  finish(*sequence, {FinishReason::kError, {}, std::move(error)});
 }
 
 void Scheduler::Impl::send_plans() {
@@ -110,44 +150,44 @@ void Scheduler::Impl::send_plans() {
       planned = std::move(spare.back());
       spare.pop_back();
     }
-    auto plan = builder.build(running, closes, planned);
+    auto plan = builder.build(running, head, planned);
     if (!plan) {
       spare.push_back(std::move(planned));
       break;
     }
-    in_flight.push_back(std::move(planned));
     send(std::move(*plan));
+    for (const memory::Restored& restored : planned.restored) send(memory::CacheRequest{restored});
+    counters.snapshots_skipped_total += planned.skipped;
+    in_flight.push_back(std::move(planned));
   }
-  // No result will come to carry them away with a later plan.
-  if (in_flight.empty() && !closes.empty()) send(PlanBuilder::close_only(closes));
+  // No result will come to carry it away with a later plan.
+  if (in_flight.empty() && !head.empty()) send(PlanBuilder::head_only(head));
 }
 
 void Scheduler::Impl::grow() {
   for (Sequence* sequence : running) {
-    if (auto reserve = admission.reserve_growth(*sequence)) send(memory::CacheRequest{*reserve});
+    if (auto more = admission.grow(*sequence)) send(memory::CacheRequest{*more});
   }
 }
 
 void Scheduler::Impl::admit() {
-  while (!queue.empty() && admission.may_reserve(queue.front(), running)) {
-    Sequence& head = queue.front();
-    queue.erase(head);
-    send(memory::CacheRequest{admission.reserve_first(head)});
+  while (!queue.empty() && admission.may_open()) {
+    Sequence& first = queue.front();
+    queue.erase(first);
+    send(memory::CacheRequest{admission.open(first)});
   }
 }
 
 void Scheduler::Impl::check() const {
   VERIFY(in_flight.size() <= config.plans_in_flight);
   queue.check();
-  uint32_t reserving = 0, slots = 0;
-  uint64_t pages = 0;
+  uint32_t opening = 0;
   for (const auto& [id, sequence] : sequences) {
     VERIFY(sequence.id == id);
     VERIFY(requests.contains(sequence.request));
-    VERIFY((sequence.ticket == 0) == (sequence.asked_pages == 0));
-    if (sequence.phase == Phase::kReserving) ++reserving;
-    if (sequence.phase != Phase::kQueued) ++slots;
-    pages += sequence.now.pages + sequence.asked_pages;
+    VERIFY((sequence.phase == Phase::kQueued) == (sequence.now.ticket == 0));
+    if (sequence.phase == Phase::kQueued) VERIFY(sequence.asked_pages == 0);
+    if (sequence.phase == Phase::kOpening) ++opening;
   }
   for (size_t i = 0; i < running.size(); ++i) {
     const Sequence& sequence = *running[i];
@@ -156,11 +196,11 @@ void Scheduler::Impl::check() const {
     VERIFY(sequence.now.consumed <= sequence.limit_positions());
     VERIFY(admission.room_for(sequence, sequence.now.consumed));
     VERIFY(sequence.output_tokens() < std::max(sequence.max_tokens, 1u));
+    if (!config.prefix_cache) VERIFY(sequence.snapshot_slots() == 0);
   }
-  VERIFY(queue.size() + reserving + running.size() == sequences.size());
-  VERIFY(admission.claimed_slots() == slots);
-  VERIFY(admission.claimed_pages() == pages);
-  VERIFY(slots <= config.max_running);
+  VERIFY(queue.size() + opening + running.size() == sequences.size());
+  VERIFY(admission.admitted() == opening + running.size());
+  VERIFY(admission.admitted() <= config.max_running);
   requests.check(sequences.size());
 }
 
@@ -196,7 +236,7 @@ std::optional<uint64_t> Scheduler::next_deadline_us() const {
 }
 
 bool Scheduler::idle() const {
-  return impl_->sequences.empty() && impl_->in_flight.empty() && impl_->closes.empty();
+  return impl_->sequences.empty() && impl_->in_flight.empty() && impl_->head.empty();
 }
 
 void Scheduler::check() const { impl_->check(); }

@@ -6,6 +6,10 @@
 // results are known. A row's input is then "the last sampled token". A sequence that ended in N may
 // have a ghost row in N+1: its result is dropped here, its blocks are released only after that plan
 // was sent (mailbox order makes reuse safe), and nothing of it outlives the sequence.
+//
+// Checkpoints: the forward that passes a position worth saving writes the state to a snapshot slot
+// as well; once its result is back the slot goes to the cache manager, by index. What that one
+// wants done (binds, moves) goes to the worker at the head of the next plan, in its order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +20,7 @@
 #include <vector>
 
 #include "kernels/base/result.hpp"
-#include "memory/cache_core.hpp"
+#include "memory/cache_messages.hpp"
 #include "runtime/shared_tokens.hpp"
 #include "runtime/step_plan.hpp"
 
@@ -29,7 +33,8 @@ struct SchedulerConfig {
   // Token rows of one step, decode rows included.
   uint32_t chunk_tokens = 512;
   uint32_t plans_in_flight = 2;
-  memory::PoolCounts capacity;  // to refuse at once what can never fit
+  uint32_t pages_max = 0;    // beside one state in an empty memory: what needs more is refused
+  bool prefix_cache = true;  // false: nothing is saved and nothing restored
 };
 
 enum class FinishReason { kStop, kLength, kAbort, kError };
@@ -41,6 +46,7 @@ struct NewSequence {
   uint32_t max_tokens = 0;  // output tokens; 0 = only read the prompt (prompt log-probabilities)
   SamplingParams sampling;
   bool prompt_logprobs = false;
+  uint64_t name_space = 0;  // sequences of other namespaces share no prefix with it
 };
 struct Submit {
   RequestId request;
@@ -54,10 +60,11 @@ struct Abort {  // client gone, /abort_request, or shutdown. Unknown requests ar
 };
 struct StopSequence {  // the session found a stop string: the sequence is finished, without error
   SequenceId sequence;
+  uint32_t output_tokens = UINT32_MAX;  // up to the stop string's end: later ones never counted
 };
 struct Tick {};  // time passed: deadlines are checked
 using SchedulerEvent =
-    std::variant<Submit, Abort, StopSequence, memory::CacheAnswer, StepResult, Tick>;
+    std::variant<Submit, Abort, StopSequence, memory::CacheReply, StepResult, Tick>;
 
 // ---- outputs ----
 struct SequenceToken {  // to the session, in order per sequence
@@ -80,7 +87,9 @@ struct SequenceFinished {
   // therefore counted in output_tokens.
   std::optional<TokenId> stop_id;
   std::optional<kernels::Error> error;  // kAbort, kError
+  // cached_tokens: of the prompt, whose state its first admission restored.
   uint32_t prompt_tokens = 0, output_tokens = 0, cached_tokens = 0;
+  bool last = false;  // nothing more comes for its request
 };
 using SessionEvent = std::variant<SequenceToken, SequencePrompt, SequenceFinished>;
 using SchedulerOutput = std::variant<memory::CacheRequest, StepPlan, SessionEvent>;
@@ -89,7 +98,14 @@ struct SchedulerStats {
   uint32_t running = 0, queued = 0;
   uint64_t prompt_tokens_total = 0, generation_tokens_total = 0, requests_total = 0,
            aborted_total = 0, retracted_total = 0;
-  uint64_t steps_total = 0, ghost_rows_total = 0, recomputed_tokens_total = 0;
+  uint64_t steps_total = 0, ghost_rows_total = 0;
+  // Of first admissions: tokens looked up; those whose KV the cache had; those whose state it had
+  // too, which are the ones not computed again.
+  uint64_t looked_up_tokens_total = 0, kv_hit_tokens_total = 0, state_hit_tokens_total = 0;
+  // Computed though they had been before: after a retraction, or because only their KV was there.
+  uint64_t recomputed_tokens_total = 0;
+  uint64_t snapshots_total = 0, snapshots_skipped_total = 0;  // skipped: no slot was free
+  uint64_t donations_total = 0, moves_total = 0;
 };
 
 class Scheduler {

@@ -43,16 +43,20 @@ void Scheduler::Impl::expire(uint64_t now_us) {
 
 void Scheduler::Impl::retract(Sequence& sequence) {
   ++counters.retracted_total;
-  counters.recomputed_tokens_total +=
-      std::min<uint64_t>(sequence.now.consumed, sequence.known_tokens());
-  end_admission(sequence);
+  sequence.computed =
+      std::max(sequence.computed, std::min(sequence.now.consumed, sequence.known_tokens()));
+  donate_kept(sequence, sequence.known_tokens());
+  end_admission(sequence, Admission::Reason::kYielded);
   sequence.prompt_values.clear();  // an unfinished prompt is read again from its first token
   queue.push(sequence);
 }
 
 void Scheduler::Impl::finish(Sequence& sequence, Ending ending) {
   if (sequence.phase == Phase::kQueued) queue.erase(sequence);
-  end_admission(sequence);
+  if (ending.reason == FinishReason::kLength || ending.stop_id)
+    donate_kept(sequence, sequence.known_tokens());
+  end_admission(sequence,
+                ending.poisoned ? Admission::Reason::kPoisoned : Admission::Reason::kEnded);
   SequenceFinished finished;
   finished.request = sequence.request;
   finished.sequence = sequence.id;
@@ -62,20 +66,33 @@ void Scheduler::Impl::finish(Sequence& sequence, Ending ending) {
   finished.prompt_tokens = sequence.prompt_tokens;
   finished.output_tokens =
       sequence.output_tokens() + (ending.stop_id ? 1 : 0);  // the end id was generated too
+  finished.cached_tokens = sequence.cached_tokens.value_or(0);
+  finished.last = requests.ended(sequence.request, sequence.id);
   tell(std::move(finished));
-  requests.ended(sequence.request, sequence.id);
   const SequenceId id = sequence.id;
   sequences.erase(id);
+}
+
+void Scheduler::Impl::donate(Sequence& sequence, const Snapshot& snapshot, bool refill) {
+  ++counters.donations_total;
+  send(memory::CacheRequest{admission.donate(sequence, snapshot, refill)});
+}
+
+// Before the end of an admission whose tokens are good: positions beyond `positions_max` are not of
+// the answer.
+void Scheduler::Impl::donate_kept(Sequence& sequence, uint32_t positions_max) {
+  const std::optional<Snapshot> kept = std::exchange(sequence.now.kept, std::nullopt);
+  if (kept && kept->position <= positions_max) donate(sequence, *kept, false);
 }
 
 // The one place where an admission ends, whichever of finish, abort, stop and retraction comes
 // first. Plans already sent may still name the sequence: the worker executes them before the Close,
 // and before any Bind of these blocks to a new owner.
-void Scheduler::Impl::end_admission(Sequence& sequence) {
+void Scheduler::Impl::end_admission(Sequence& sequence, Admission::Reason reason) {
   if (sequence.phase == Phase::kQueued) return;
   if (sequence.phase == Phase::kRunning) VERIFY(std::erase(running, &sequence) == 1);
-  if (sequence.now.started) closes.push_back(sequence.id);
-  send(memory::CacheRequest{admission.release(sequence)});
+  if (sequence.now.started) head.closes.push_back(sequence.id);
+  send(memory::CacheRequest{admission.drop(sequence, reason)});
 }
 
 }  // namespace runtime

@@ -15,13 +15,14 @@
 
 namespace runtime {
 
-// Invariant: a sequence is in exactly one of: the queue, waiting for its first grant, running.
+// Invariant: a sequence is in exactly one of: the queue, waiting for its Opened, running.
 struct Scheduler::Impl {
   using Phase = Sequence::Phase;
   struct Ending {
     FinishReason reason = FinishReason::kStop;
     std::optional<TokenId> stop_id;
     std::optional<kernels::Error> error;
+    bool poisoned = false;  // what it computed is not finite: nothing of it may be used
   };
 
   explicit Impl(const SchedulerConfig& settings);
@@ -34,12 +35,15 @@ struct Scheduler::Impl {
   void on(Submit&& event);
   void on(Abort&& event) { abort(event.request, event.code); }
   void on(StopSequence&& event);
-  void on(memory::CacheAnswer&& answer);
+  void on(memory::CacheReply&& reply);
   void on(StepResult&& result);
   void on(Tick&&) {}
-  void on_answer(memory::Grant&& grant);
-  void on_answer(memory::Refusal&& refusal);
+  void on_answer(memory::Opened&& opened);
+  void on_answer(memory::Grown&& grown);
+  void on_answer(memory::Refused&& refused);
+  void on_answer(memory::Refilled&& refilled);
   void on_row(Sequence& sequence, const PlannedStep::Row& planned, RowResult&& row);
+  void on_snapshots(Sequence& sequence, const PlannedStep::Row& planned);
   void on_prompt(Sequence& sequence, const PlannedStep::Row& planned, RowResult& row);
   void on_token(Sequence& sequence, RowResult& row);
 
@@ -48,7 +52,9 @@ struct Scheduler::Impl {
   void expire(uint64_t now_us);
   void retract(Sequence& sequence);
   void finish(Sequence& sequence, Ending ending);
-  void end_admission(Sequence& sequence);
+  void donate(Sequence& sequence, const Snapshot& snapshot, bool refill);
+  void donate_kept(Sequence& sequence, uint32_t positions_max);
+  void end_admission(Sequence& sequence, Admission::Reason reason);
 
   // ---- planning ----
   void send_plans();
@@ -58,6 +64,11 @@ struct Scheduler::Impl {
   Sequence* find(SequenceId id) {
     const auto found = sequences.find(id);
     return found == sequences.end() ? nullptr : &found->second;
+  }
+  // The one that may get answers to this ticket, if it is still there.
+  Sequence* find(SequenceId id, uint64_t ticket) {
+    Sequence* sequence = find(id);
+    return sequence && sequence->now.ticket == ticket ? sequence : nullptr;
   }
   bool ends(const Sequence& sequence, TokenId token) const;
   template <class Output>
@@ -76,7 +87,7 @@ struct Scheduler::Impl {
   std::unordered_map<SequenceId, Sequence> sequences;  // node-based: pointers stay valid
   RequestTable requests;
   std::vector<Sequence*> running;     // in the order of goes_before()
-  std::vector<SequenceId> closes;     // records the worker may drop with the next plan
+  PlanHead head;                      // of the next plan
   std::deque<PlannedStep> in_flight;  // plans with a Forward whose result is not back
   std::vector<PlannedStep> spare;     // their memory, reused
   uint64_t arrivals = 0;

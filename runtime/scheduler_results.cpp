@@ -18,8 +18,7 @@ void Scheduler::Impl::on(StepResult&& result) {
   ++counters.steps_total;
   for (size_t i = 0; i < planned.rows.size(); ++i) {
     VERIFY(planned.rows[i].sequence == result.rows[i].sequence);
-    Sequence* sequence = find(planned.rows[i].sequence);
-    if (sequence && sequence->epoch == planned.rows[i].epoch) {
+    if (Sequence* sequence = find(planned.rows[i].sequence, planned.rows[i].ticket)) {
       on_row(*sequence, planned.rows[i], std::move(result.rows[i]));
     } else {
       ++counters.ghost_rows_total;  // it ended or was retracted after this plan was sent
@@ -34,15 +33,35 @@ void Scheduler::Impl::on_row(Sequence& sequence, const PlannedStep::Row& planned
                          "the model produced a value that is not finite at position " +
                              std::to_string(planned.position + planned.count - 1),
                          {}};
-    finish(sequence, {FinishReason::kError, {}, std::move(error)});
+    finish(sequence, {FinishReason::kError, {}, std::move(error), true});
     return;
   }
+  on_snapshots(sequence, planned);
   if (planned.position < sequence.prompt_tokens) on_prompt(sequence, planned, row);
   if (planned.sample) {
     on_token(sequence, row);
   } else if (sequence.max_tokens == 0 &&
              planned.position + planned.count == sequence.prompt_tokens) {
     finish(sequence, {FinishReason::kLength, {}, {}});
+  }
+}
+
+// A snapshot slot is the tree's from here on, or waits for the next one or the end. Its refill is a
+// fresh slot, so that no plan under way or to come writes to what was donated.
+void Scheduler::Impl::on_snapshots(Sequence& sequence, const PlannedStep::Row& planned) {
+  Sequence::Admission& now = sequence.now;
+  for (const PlannedStep::Taken& taken : planned.taken) {
+    VERIFY(now.under_way > 0);
+    --now.under_way;
+    ++counters.snapshots_total;
+    if (taken.rolling) {
+      if (now.kept) now.spare.push_back(now.kept->slot);
+      now.kept = taken.snapshot;
+    } else {
+      const uint32_t useful =
+          admission.planner().useful_slots(now.consumed, sequence.limit_positions());
+      donate(sequence, taken.snapshot, sequence.snapshot_slots() < useful);
+    }
   }
 }
 

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "memory/commands.hpp"
+#include "memory/cache_messages.hpp"
+#include "runtime/checkpoint_planner.hpp"
 #include "runtime/request.hpp"
 #include "runtime/shared_tokens.hpp"
 #include "runtime/step_plan.hpp"
@@ -15,12 +17,12 @@
 namespace runtime {
 
 // Invariant while running: consumed <= limit_positions(), and every consumed position has a page
-// the worker was told of.
+// the worker was told of. A snapshot slot is in exactly one of: spare, kept, a plan under way.
 struct Sequence {
   enum class Phase : uint8_t {
-    kQueued,     // holds nothing
-    kReserving,  // its first Reserve is under way
-    kRunning,    // holds a working slot
+    kQueued,   // holds nothing
+    kOpening,  // its Open is under way
+    kRunning,  // holds a working slot
   };
 
   // ---- what was asked ----
@@ -33,6 +35,7 @@ struct Sequence {
   uint32_t max_tokens = 0;
   SamplingParams sampling;
   bool prompt_logprobs = false;
+  uint64_t name_space = 0;  // of its cache key
 
   // ---- what is known, across retractions ----
   std::vector<TokenId> output;  // whose results are back
@@ -40,36 +43,50 @@ struct Sequence {
   std::vector<PositionLogprobs> prompt_values;
   bool prompt_sent = false;
   uint32_t prompt_counted = 0;  // prompt tokens already in the statistics
+  std::optional<uint32_t> cached_tokens;  // restored by its first admission
+  uint32_t computed = 0;                  // known positions that some admission computed
+  bool lean = false;  // asks for no snapshot slots: with them it was refused a page even alone
 
   // ---- this admission ----
   struct Admission {
-    SlotId slot;
-    uint32_t pages = 0;               // granted
-    std::vector<PageId> fresh_pages;  // granted, not yet named in a plan
-    std::vector<memory::Bind> binds;  // of what is granted and not yet bound by a plan
-    bool started = false;             // the worker has a record of it
-    // Tokens known at SequenceStart: literal ids up to here, then the last sampled one.
-    uint32_t start_tokens = 0;
-    uint32_t consumed = 0;   // positions consumed by the plans sent
+    uint64_t ticket = 0;  // its name; 0 = none
+    SlotId working;
+    std::vector<SlotId> spare;         // snapshot slots with nothing worth keeping
+    std::optional<Snapshot> kept;      // the rolling snapshot, whose result is back
+    uint32_t under_way = 0;            // snapshots in plans sent
+    std::vector<bool> donations;       // not yet answered, oldest first: is a slot due in return?
+    uint32_t pages = 0;                // granted
+    std::vector<PageId> fresh_pages;   // granted, not yet named in a plan
+    std::optional<SlotId> checkpoint;  // what the working slot starts from; none: zeros
+    uint32_t shared = 0;               // positions whose pages it only reads
+    uint32_t told = 0;                 // key elements the cache knows
+    bool started = false;              // the worker has a record of it
+    // course.tokens: known at SequenceStart; literal ids up to there, then the last sampled one.
+    CheckpointPlanner::Course course;
+    uint32_t consumed = 0;   // positions whose state the plans sent restore or compute
     uint64_t last_step = 0;  // the step that last had a row of it
   };
   Phase phase = Phase::kQueued;
-  // Counts admissions: tells the results of this one from those of an earlier one.
-  uint32_t epoch = 0;
   Admission now;
 
-  // ---- the Reserve under way ----
-  uint64_t ticket = 0;  // 0 = none
-  uint32_t asked_pages = 0;
-  // Releases sent before it: more since mean that a refusal is out of date.
-  uint64_t asked_at_release = 0;
+  // ---- the Open or Grow under way ----
+  uint32_t asked_pages = 0;  // 0 = none
+  // What had been given back before it: more since means that a refusal is out of date.
+  uint64_t asked_at_return = 0;
 
   uint32_t output_tokens() const { return static_cast<uint32_t>(output.size()); }
   uint32_t known_tokens() const { return prompt_tokens + output_tokens(); }
+  TokenId token(uint32_t position) const {
+    return position < prompt_tokens ? prompt[position] : output[position - prompt_tokens];
+  }
   std::vector<TokenId> tokens() const;  // all that are known, in order
+  // The same as elements of a cache key: positions [begin, end).
+  std::vector<memory::KeyElement> key(uint32_t begin, uint32_t end) const;
   // Positions consumed in a whole life: the last sampled token is never an input.
   uint32_t limit_positions() const { return prompt_tokens + std::max(max_tokens, 1u) - 1; }
-  bool prefilling() const { return now.consumed < now.start_tokens; }
+  bool prefilling() const { return now.consumed < now.course.tokens; }
+  // Snapshot slots it owns or is about to get.
+  uint32_t snapshot_slots() const;
 };
 
 inline std::vector<TokenId> Sequence::tokens() const {
@@ -78,6 +95,21 @@ inline std::vector<TokenId> Sequence::tokens() const {
   all.insert(all.end(), prompt.begin(), prompt.end());
   all.insert(all.end(), output.begin(), output.end());
   return all;
+}
+
+inline std::vector<memory::KeyElement> Sequence::key(uint32_t begin, uint32_t end) const {
+  std::vector<memory::KeyElement> elements;
+  if (begin >= end) return elements;
+  elements.reserve(end - begin);
+  for (uint32_t position = begin; position < end; ++position)
+    elements.push_back(static_cast<uint32_t>(token(position)));
+  return elements;
+}
+
+inline uint32_t Sequence::snapshot_slots() const {
+  const auto due = std::count(now.donations.begin(), now.donations.end(), true);
+  return static_cast<uint32_t>(now.spare.size()) + (now.kept ? 1 : 0) + now.under_way +
+         static_cast<uint32_t>(due);
 }
 
 // The order of admission and of prefill: higher priority first, then first come, first served.

@@ -50,8 +50,12 @@ TEST_CASE("Settings that cannot work are refused by name", "[actors]") {
   CHECK(refusal(&EngineConfig::memory_gb, -1.0).find("memory_gb: must lie between") == 0);
   CHECK(refusal(&EngineConfig::memory_gb, 1e-7)
             .find("memory_gb: an arena of 107 bytes is too small") == 0);
-  CHECK(refusal(&EngineConfig::state_share, 1.0).find("state_share: must lie between 0 and 1") ==
-        0);
+  CHECK(refusal(&EngineConfig::memory, std::string("split:0.5")) == "accepted");
+  for (const char* bad : {"split:1", "split:0", "split:", "split:0.5x", "split", "shared", ""}) {
+    CHECK(refusal(&EngineConfig::memory, std::string(bad)) ==
+          "memory: \"" + std::string(bad) +
+              "\" is unknown; unified and split:RATIO exist, RATIO between 0 and 1");
+  }
   CHECK(refusal(&EngineConfig::default_reasoning_effort, std::string("huge"))
             .find("default_reasoning_effort") == 0);
 }
@@ -60,10 +64,13 @@ TEST_CASE("A context that the page pool cannot hold is refused, or shortened if 
           "[actors]") {
   EngineConfig config = lab_config();
   config.memory_gb =
-      4096.0 / (1024.0 * 1024.0 * 1024.0);  // 4 states of 64 B, then 60 pages of 64 B
-  config.context_length = 500;
-  CHECK(refusal(config).find("context_length: 500 needs 63 pages") == 0);
+      4096.0 / (1024.0 * 1024.0 * 1024.0);  // a state and 63 pages, of 64 B each
+  config.context_length = 505;
+  CHECK(refusal(config).find("context_length: 505 needs 64 pages") == 0);
   config.context_length = 0;
   EngineHost host(config, alphabet_factory());
-  CHECK(host.take_facts().limits.context_length == 480);
+  CHECK(host.take_facts().limits.context_length == 504);
+  config.memory = "split:0.5";  // 32 of each
+  EngineHost split(config, alphabet_factory());
+  CHECK(split.take_facts().limits.context_length == 256);
 }

@@ -23,6 +23,7 @@ struct Desk {
   SessionContext context{support::byte_tokenizer(), [this] { return now; }, &telemetry, &board};
   Recorder recorder;
   SessionCore core;
+  size_t unfinished = 0;
 
   explicit Desk(Recorder sink = Recorder{})
       : recorder(sink), core(kRequest, now, sink.sink(), context) {}
@@ -30,6 +31,7 @@ struct Desk {
   std::optional<runtime::Submit> begin(runtime::GenerateRequest request) {
     TextEncoder encoder(context.tokenizer, {512, 512, {258}});
     auto encoded = encoder.encode(request);
+    unfinished = request.n * request.prompts.size();
     return core.on_encoded({std::move(request), std::move(encoded)});
   }
   auto tokens(const std::string& text, uint32_t choice = 0) {
@@ -44,6 +46,7 @@ struct Desk {
               std::optional<kernels::Error> error = {}) {
     SequenceFinished finished{
         kRequest, sequence_of(kRequest, choice), reason, {}, std::move(error), 3, output_tokens, 1};
+    finished.last = --unfinished == 0;
     return core.on_events({SessionEvent{finished}});
   }
 };

@@ -9,8 +9,8 @@
 #include <deque>
 #include <vector>
 
-#include "memory/cache_core.hpp"
 #include "runtime/scheduler.hpp"
+#include "tests/support/small_cache.hpp"
 
 namespace {
 
@@ -36,7 +36,7 @@ runtime::StepResult echo(const runtime::Forward& forward) {
 
 class Loop {
  public:
-  Loop(const runtime::SchedulerConfig& config, memory::CacheCore& cache)
+  Loop(const runtime::SchedulerConfig& config, memory::HybridCache& cache)
       : scheduler_(config), cache_(cache) {}
 
   // Time spent in the two cores; building results and dropping plans is the worker's.
@@ -44,12 +44,11 @@ class Loop {
     const double before = cpu_us();
     scheduler_.handle(std::move(event), 0, out_);
     for (size_t i = 0; i < out_.size(); ++i) {
-      if (const auto* request = std::get_if<memory::CacheRequest>(&out_[i])) {
-        if (const auto* reserve = std::get_if<memory::Reserve>(request)) {
-          scheduler_.handle(cache_.handle(*reserve), 0, out_);
-        } else {
-          cache_.handle(std::get<memory::Release>(*request));
-        }
+      if (auto* request = std::get_if<memory::CacheRequest>(&out_[i])) {
+        memory::CacheReply reply;
+        cache_.handle(memory::CacheRequest(std::move(*request)), reply);
+        if (!reply.answers.empty() || !reply.commands.empty())
+          scheduler_.handle(std::move(reply), 0, out_);
       }
     }
     spent_us += cpu_us() - before;
@@ -80,7 +79,7 @@ class Loop {
       results_.push_back(echo(*forward));
   }
   runtime::Scheduler scheduler_;
-  memory::CacheCore& cache_;
+  memory::HybridCache& cache_;
   std::vector<runtime::SchedulerOutput> out_;
   std::deque<runtime::StepResult> results_;
 };
@@ -88,17 +87,13 @@ class Loop {
 void measure(uint32_t rows) {
   constexpr uint32_t kOutput = 2000, kPrompt = 32, kPageTokens = 64;
   const uint32_t pages = rows * ((kOutput + kPrompt) / kPageTokens + 2);
-  memory::PoolConfig pool;
-  pool.state_bytes = pool.page_bytes = 64;
-  pool.arena_bytes = 64 * uint64_t{rows + pages};
-  pool.state_share = 0.99;
-  pool.max_slots = rows;
-  memory::CacheCore cache(memory::make_split_pool(pool));
+  memory::HybridCache cache =
+      support::make_small_cache({.slots = 3 * rows, .pages = pages, .unified = true});
   runtime::SchedulerConfig config;
   config.context_length = kOutput + kPrompt;
   config.page_tokens = kPageTokens;
   config.max_running = rows;
-  config.capacity = cache.counts();
+  config.pages_max = pages;
   Loop loop(config, cache);
   for (uint32_t i = 0; i < rows; ++i) {
     runtime::NewSequence sequence;

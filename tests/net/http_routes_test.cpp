@@ -167,7 +167,7 @@ TEST_CASE("health_generate sends one token through the engine", "[net]") {
 
 TEST_CASE("models and server facts are JSON that names the model", "[net]") {
   Running running;
-  running.service.numbers.pools.pages = {10, 4, 6};
+  running.service.numbers.pools.pages = {10, 4, 0, 6, 0, 0};
   WireClient client(running.port());
   CHECK(json::parse(client.ask(get("/v1/models")).body).at("data").at(0).at("id") == "tiny");
   CHECK(json::parse(client.ask(get("/v1/models/tiny")).body).at("id") == "tiny");
@@ -230,8 +230,8 @@ TEST_CASE("metrics are Prometheus text", "[net]") {
   auto& numbers = running.service.numbers;
   numbers.scheduler.running = 3;
   numbers.scheduler.prompt_tokens_total = 12345678901;
-  numbers.pools.states = {4, 1, 3};
-  numbers.pools.pages = {100, 75, 25};
+  numbers.pools.states = {4, 1, 0, 3, 0, 0};
+  numbers.pools.pages = {100, 75, 0, 25, 0, 0};
   numbers.ttft_seconds = {{0.1, 1.0}, {5, 2, 1}, 4.5};
   running.service.facts.model_name = "a\"b\\c";
   WireClient client(running.port());

@@ -74,6 +74,15 @@ TEST_CASE("Chunk ends are spread evenly under the cap", "[runtime]") {
   CHECK(planted == std::vector<uint32_t>{1152, 2176, 3200, 3968});
 }
 
+TEST_CASE("A chunk end leaves slots for the better checkpoints that are still to come",
+          "[runtime]") {
+  const CheckpointPlanner planner(64);
+  CHECK(wanted(planner, {0, 1000, 1100, 512, 0}, 200, 300) == List{{256, false, 2}});
+  CHECK(wanted(planner, {0, 1000, 1100, 512, 256}, 500, 600) ==
+        List{{512, false, 0}, {576, false, 1}});
+  CHECK(wanted(planner, {0, 1000, 1100, 0, 0}, 200, 300) == List{{256, false, 1}});
+}
+
 TEST_CASE("Decode rolls one checkpoint over the multiples of the grid", "[runtime]") {
   const CheckpointPlanner planner(64);
   const CheckpointPlanner::Course course{0, 100, 400, 0, 64};

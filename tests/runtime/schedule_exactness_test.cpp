@@ -1,27 +1,22 @@
 // The promise of the whole design: a request's bytes do not depend on what else the server did.
 // Random schedules through scheduler, cache core and engine, each sequence compared with the same
 // sequence run alone. SLUICE_SEED=N replays a failing seed first.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 
-#include "runtime/checkpoint_writer.hpp"
-#include "runtime/model_config.hpp"
-#include "runtime/weights.hpp"
+#include "tests/support/real_models.hpp"
 #include "tests/support/schedule_run.hpp"
 #include "tests/support/toy_model.hpp"
 
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kRealSchedules = 8;  // of each preset; the sanitizers cost a factor of ten
+constexpr uint64_t kRealSchedules = 3;  // of each preset; the sanitizers cost a factor of ten
 #else
-constexpr uint64_t kRealSchedules = 100;
+constexpr uint64_t kRealSchedules = 30;
 #endif
 
 using support::Heard;
@@ -39,22 +34,6 @@ uint64_t first_seed() {
   }();
   return seed;
 }
-
-// A model that several engines in turn use: weights are loaded once.
-class BorrowedModel final : public runtime::Model {
- public:
-  explicit BorrowedModel(runtime::Model& model) : model_(model) {}
-  uint32_t vocab_size() const override { return model_.vocab_size(); }
-  runtime::CacheGeometry geometry() const override { return model_.geometry(); }
-  uint64_t weight_bytes() const override { return model_.weight_bytes(); }
-  void forward(const runtime::ForwardBatch& batch, const runtime::CacheMemory& memory) override {
-    model_.forward(batch, memory);
-  }
-  void logits(size_t first, size_t count, float* out) override { model_.logits(first, count, out); }
-
- private:
-  runtime::Model& model_;
-};
 
 void compare(const Heard& heard, const Heard& alone) {
   REQUIRE(alone.finished.size() == 1);
@@ -82,6 +61,7 @@ void compare(const Heard& heard, const Heard& alone) {
 
 struct Seen {  // how much of what can go wrong the schedules reached
   uint64_t retracted = 0, ghosts = 0, aborted = 0, cut_short = 0, whole = 0;
+  uint64_t restored_tokens = 0, snapshots = 0, skipped = 0, evicted = 0, moves = 0, branches = 0;
 };
 
 void check_schedule(const support::ScheduleLimits& limits, const support::ModelMaker& scheduled,
@@ -89,7 +69,7 @@ void check_schedule(const support::ScheduleLimits& limits, const support::ModelM
   CAPTURE(seed);
   const support::RandomSchedule schedule = support::ScheduleMaker(limits, seed).make();
   CAPTURE(schedule.config.chunk_tokens, schedule.config.page_tokens,
-          schedule.config.capacity.pages.total);
+          schedule.cache.pages, schedule.cache.slots, schedule.cache.unified);
   const auto alone = support::run_alone(schedule, alone_model);
   const auto outcome = support::run_schedule(schedule, scheduled, seed);
   CHECK(outcome.drained);
@@ -102,6 +82,12 @@ void check_schedule(const support::ScheduleLimits& limits, const support::ModelM
   seen.retracted += outcome.stats.retracted_total;
   seen.ghosts += outcome.stats.ghost_rows_total;
   seen.aborted += outcome.stats.aborted_total;
+  seen.restored_tokens += outcome.stats.state_hit_tokens_total;
+  seen.snapshots += outcome.stats.snapshots_total;
+  seen.skipped += outcome.stats.snapshots_skipped_total;
+  seen.moves += outcome.stats.moves_total;
+  seen.evicted += outcome.cache.evicted_slots[0];
+  seen.branches += outcome.cache.branches;
 }
 
 }  // namespace
@@ -111,7 +97,10 @@ TEST_CASE("Any schedule of the toy model gives each request the bytes it has alo
   support::ScheduleLimits limits;
   limits.requests = 10;
   limits.chunk_tokens = {1, 2, 3, 5, 7, 16, 33, 64, 200};
-  limits.page_tokens = {1, 2, 4, 8, 64};
+  limits.page_tokens = {1, 4, 16, 64, 128};
+  limits.prompt_tokens = 400;
+  limits.output_tokens = 90;
+  limits.last_arrival = 400;
   uint64_t violations = 0;
   std::vector<std::shared_ptr<const uint64_t>> counters;
   const support::ModelMaker make = [&](uint32_t page_tokens) {
@@ -130,11 +119,19 @@ TEST_CASE("Any schedule of the toy model gives each request the bytes it has alo
     REQUIRE(violations == 0);
   }
   CAPTURE(seen.retracted, seen.ghosts, seen.aborted, seen.cut_short, seen.whole);
+  CAPTURE(seen.restored_tokens, seen.snapshots, seen.skipped, seen.evicted, seen.moves,
+          seen.branches);
   CHECK(seen.retracted > 20);
   CHECK(seen.ghosts > 20);
   CHECK(seen.aborted > 5);
   CHECK(seen.cut_short > 5);
   CHECK(seen.whole > 200);
+  CHECK(seen.restored_tokens > 10000);
+  CHECK(seen.snapshots > 500);
+  CHECK(seen.skipped > 20);
+  CHECK(seen.evicted > 20);
+  CHECK(seen.moves > 20);
+  CHECK(seen.branches > 5);
 }
 
 TEST_CASE(
@@ -142,39 +139,20 @@ TEST_CASE(
     "[runtime][property][slow]") {
   const auto preset = GENERATE(std::string("tiny-k3"), std::string("tiny-linear"));
   CAPTURE(preset);
-  const auto directory = std::filesystem::temp_directory_path() /
-                         ("sluice-schedules-" + preset + std::to_string(::getpid()));
-  runtime::write_checkpoint({preset, directory.string(), first_seed()});
-  const auto config = runtime::ModelConfig::load(directory.string());
-  const auto weights = runtime::WeightsFile::load(directory.string());
-  std::map<std::pair<unsigned, uint32_t>, std::unique_ptr<runtime::Model>>
-      models;  // by (threads, page size)
-  std::map<unsigned, std::unique_ptr<kernels::Ops>> ops;
-  const auto with_threads = [&](unsigned threads) {
-    return support::ModelMaker([&, threads](uint32_t page_tokens) {
-      auto& model = models[{threads, page_tokens}];
-      if (!ops[threads]) ops[threads] = kernels::make_cpu_ops(threads);
-      if (!model) {
-        runtime::ModelOptions options;
-        options.page_tokens = page_tokens;
-        model = runtime::load_hybrid_model(config, weights, *ops[threads], options);
-      }
-      return std::make_unique<BorrowedModel>(*model);
-    });
-  };
+  support::RealModels models(preset, first_seed());
   support::ScheduleLimits limits;
-  limits.vocab_size = config.vocab;
+  limits.vocab_size = models.vocab();
   limits.requests = 3;
-  limits.prompt_tokens = 70;  // crosses the blocks of 64
+  limits.prompt_tokens = 150;  // crosses two multiples of the grid
   limits.output_tokens = 32;
-  limits.chunk_tokens = {3, 17, 31, 64, 128};
-  limits.page_tokens = {4, 8, 64};
+  limits.last_arrival = 60;
+  limits.chunk_tokens = {17, 31, 64, 128};
+  limits.page_tokens = {16, 64, 128};
   Seen seen;
   for (uint64_t i = 0; i < kRealSchedules; ++i) {
-    check_schedule(limits, with_threads(1 + i % 2), with_threads(1), first_seed() + i, seen);
+    check_schedule(limits, models.maker(1 + i % 2), models.maker(1), first_seed() + i, seen);
   }
-  std::filesystem::remove_all(directory);
-  if (kRealSchedules < 50) return;
-  CHECK(seen.retracted > 0);
+  if (kRealSchedules < 20) return;
   CHECK(seen.ghosts > 0);
+  CHECK(seen.restored_tokens > 0);
 }

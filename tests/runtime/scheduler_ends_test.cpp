@@ -68,7 +68,7 @@ TEST_CASE("an abort is effective in every phase", "[runtime][scheduler]") {
                     // back
   CHECK(world.scheduler.stats().aborted_total == 1);
   CHECK(same_as_alone(world, other));
-  CHECK(world.grants == world.releases);
+  CHECK(world.admitted == world.given_back);
 }
 
 TEST_CASE("an abort ends every sequence of its request and no other", "[runtime][scheduler]") {
@@ -143,7 +143,7 @@ TEST_CASE("a retracted sequence resumes with the same tokens", "[runtime][schedu
     CHECK(same_as_alone(world, id));
     CHECK(world.end_of(id).output_tokens == 20);
   }
-  CHECK(world.grants == world.releases);
+  CHECK(world.admitted == world.given_back);
 }
 
 TEST_CASE("retraction takes the lowest priority, and never the first", "[runtime][scheduler]") {
@@ -210,6 +210,46 @@ TEST_CASE("a retracted sequence does not take back the room it gave", "[runtime]
   for (const SequenceId id : ids) CHECK(same_as_alone(world, id));
 }
 
+TEST_CASE("a retracted sequence leaves its latest checkpoint behind and goes on from there",
+          "[runtime][scheduler]") {
+  World world(settings(8, 19, 16, 64));  // 304 positions for two sequences of up to 189
+  world.log.emplace();
+  const SequenceId first = world.submit_one(std::vector<TokenId>(70, 1), 120);
+  const SequenceId second = world.submit_one(std::vector<TokenId>(70, 2), 120);
+  world.drain();
+  CHECK(world.scheduler.stats().retracted_total > 0);
+  CHECK(same_as_alone(world, first));
+  CHECK(same_as_alone(world, second));
+  const auto& log = *world.log;
+  uint32_t drops = 0, left_behind = 0;
+  for (size_t i = 1; i < log.size(); ++i) {
+    const auto* drop = std::get_if<memory::Drop>(&log[i]);
+    if (drop == nullptr || drop->sequence != second || ++drops > 1) continue;
+    const auto* donate = std::get_if<memory::Donate>(&log[i - 1]);
+    REQUIRE(donate != nullptr);
+    CHECK(donate->ticket == drop->ticket);
+    CHECK(donate->position == 128);
+    CHECK(!donate->refill);
+    ++left_behind;
+  }
+  CHECK(left_behind == 1);
+  CHECK(drops > 1);
+}
+
+TEST_CASE("a sequence whose snapshots leave no page to grow into goes on without them",
+          "[runtime][scheduler]") {
+  Settings s = settings(3, 12, 16, 64);  // as many bytes: of 15 blocks one state and 12 pages run
+  s.cache.unified = true;
+  World world(s);
+  const SequenceId id = world.submit_one(std::vector<TokenId>(100, 1), 91);
+  const SequenceId longer = world.submit_one(std::vector<TokenId>(10, 1), 180);
+  world.drain();
+  CHECK(world.end_of(id).reason == FinishReason::kLength);
+  CHECK(world.end_of(longer).reason == FinishReason::kLength);
+  CHECK(same_as_alone(world, id));
+  CHECK(same_as_alone(world, longer));
+}
+
 TEST_CASE(
     "prompt log-probabilities come once though the sequence is retracted while it reads its prompt",
     "[runtime][scheduler]") {
@@ -272,7 +312,7 @@ TEST_CASE("decode pages are granted ahead: no step waits for the cache manager",
 TEST_CASE("a pool that is smaller than promised ends the sequence instead of waiting for ever",
           "[runtime][scheduler]") {
   Settings s = settings(2, 4, 2, 8);
-  s.scheduler.capacity.pages.total = 40;
+  s.scheduler.pages_max = 40;
   World world(s);
   const SequenceId grows = world.submit_one({1, 2}, 20);
   world.drain();

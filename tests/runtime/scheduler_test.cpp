@@ -201,7 +201,7 @@ TEST_CASE("what can never fit is refused at once, naming the limit and the numbe
   CHECK(message(201, 0) ==
         "prompt of 201 tokens leaves no room for output in the context length of 200 tokens");
   CHECK(message(30, 12) ==
-        "prompt of 30 tokens plus max_tokens 12 needs 11 KV pages, the pool holds 10");
+        "prompt of 30 tokens plus max_tokens 12 needs 11 KV pages, the memory holds 10 beside one state");
   CHECK(message(4, 4294967295u).find("exceeds the context length") != std::string::npos);
   const SequenceId fits = world.submit_one(tokens(30), 11);
   CHECK(world.to_cache.size() == 1);  // only this one asked for anything
@@ -281,7 +281,7 @@ TEST_CASE("an idle scheduler answers a tick with nothing", "[runtime][scheduler]
   world.handle(runtime::Tick{});
   world.handle(runtime::Abort{{123}});
   world.handle(runtime::StopSequence{{123}});
-  world.handle(memory::CacheAnswer{memory::Refusal{{123}, 7}});
+  world.handle(memory::CacheReply{{}, {memory::Refused{{123}, 7}}});
   CHECK(world.to_cache.empty());
   CHECK(world.to_worker.empty());
   CHECK(world.scheduler.idle());

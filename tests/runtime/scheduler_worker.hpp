@@ -1,7 +1,7 @@
 // A worker without a model, for tests of the scheduler: executes plans on fake memory and checks
 // every promise a plan makes. The next token is a hash of all tokens before it, kept in the state
-// slot and read back from the pages, so a block that two sequences write at once shows up as a
-// wrong token.
+// slot; a KV row holds the hash at its position, so a block that is written by the wrong sequence,
+// or a checkpoint that belongs to another position or prefix, shows up at once.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -47,18 +47,19 @@ class FakeWorker {
     std::optional<runtime::StepResult> result;
     for (const runtime::Command& command : plan.commands) {
       const int kind = std::visit([](const auto& c) { return rank(c); }, command);
-      REQUIRE(kind >= last_kind);  // Close, Bind*, Clear*, Forward
+      REQUIRE(kind >= last_kind);  // (Bind | Move)*, Close, (Clear | Restore)*, Forward
       last_kind = kind;
       if (const auto* close = std::get_if<runtime::Close>(&command)) {
         REQUIRE(!close->sequences.empty());
         for (const SequenceId id : close->sequences) REQUIRE(records_.erase(id) == 1);
       } else if (const auto* bind = std::get_if<memory::Bind>(&command)) {
         execute(*bind);
-      } else if (std::holds_alternative<memory::Move>(command) ||
-                 std::holds_alternative<memory::Restore>(command)) {
-        FAIL("no cache is there that could move or restore");
+      } else if (const auto* move = std::get_if<memory::Move>(&command)) {
+        execute(*move);
       } else if (const auto* clear = std::get_if<memory::Clear>(&command)) {
-        states_[physical(BlockKind::kState, clear->slot.index, clear->slot.generation)] = 0;
+        state(clear->slot) = {};
+      } else if (const auto* restore = std::get_if<memory::Restore>(&command)) {
+        state(restore->to) = state(restore->from);
       } else {
         REQUIRE(!result);
         result = execute(std::get<runtime::Forward>(command));
@@ -78,17 +79,18 @@ class FakeWorker {
     runtime::SequenceStart start;
     std::vector<TokenId> tokens;
     std::vector<memory::PageId> pages;
+    std::vector<uint64_t> rows;  // what the KV rows must hold, as far as this admission computed
+    uint32_t first = 0;          // the first position it computed
     uint32_t length = 0;
   };
-  struct Cell {  // one KV row
-    SequenceId owner;
-    TokenId token = -1;
-    bool operator==(const Cell&) const = default;
+  struct State {
+    uint64_t hash = 0;
+    uint32_t position = 0;
   };
 
-  static int rank(const runtime::Close&) { return 0; }
-  static int rank(const memory::Bind&) { return 1; }
-  static int rank(const memory::Move&) { return 1; }
+  static int rank(const memory::Bind&) { return 0; }
+  static int rank(const memory::Move&) { return 0; }
+  static int rank(const runtime::Close&) { return 1; }
   static int rank(const memory::Clear&) { return 2; }
   static int rank(const memory::Restore&) { return 2; }
   static int rank(const runtime::Forward&) { return 3; }
@@ -110,7 +112,26 @@ class FakeWorker {
     return place.physical;
   }
 
-  Cell& cell(const Record& record, uint32_t position) {
+  void execute(const memory::Move& move) {
+    REQUIRE(physical(move.kind, move.id, move.generation) == move.from);
+    auto& table = places_[move.kind];
+    for (auto& [id, other] : table) {
+      if (id != move.id && other.physical == move.to) other.valid = false;
+    }
+    table[move.id].physical = move.to;
+    if (move.kind == BlockKind::kState) {
+      states_[move.to] = states_[move.from];
+      return;
+    }
+    for (uint32_t row = 0; row < page_tokens_; ++row)
+      cells_[{move.to, row}] = cells_[{move.from, row}];
+  }
+
+  State& state(memory::SlotId slot) {
+    return states_[physical(BlockKind::kState, slot.index, slot.generation)];
+  }
+
+  uint64_t& cell(const Record& record, uint32_t position) {
     const memory::PageId page = record.pages.at(position / page_tokens_);
     return cells_[{physical(BlockKind::kPage, page.index, page.generation),
                    position % page_tokens_}];
@@ -131,7 +152,7 @@ class FakeWorker {
 
   runtime::RowResult execute(const runtime::PlanRow& row) {
     if (row.start) {
-      Record fresh{*row.start, row.start->tokens, {}, 0};
+      Record fresh{*row.start, row.start->tokens, {}, {}, row.position, row.position};
       REQUIRE(records_.emplace(row.sequence, std::move(fresh)).second);
     }
     REQUIRE(records_.contains(row.sequence));
@@ -142,23 +163,21 @@ class FakeWorker {
     REQUIRE(row.position + row.count <= record.tokens.size());
     if (row.position >= record.start.tokens.size()) REQUIRE(row.count == 1);
 
-    uint64_t& state =
-        states_[physical(BlockKind::kState, record.start.slot.index, record.start.slot.generation)];
-    if (row.position == 0) REQUIRE(state == 0);
+    State& now = state(record.start.slot);
+    REQUIRE(now.position == row.position);  // a wrong checkpoint, or none where one was due
     runtime::RowResult result;
     result.sequence = row.sequence;
     for (uint32_t p = row.position; p < row.position + row.count; ++p) {
-      cell(record, p) = {row.sequence, record.tokens[p]};
-      state = absorb(state, record.tokens[p]);
+      now = {absorb(now.hash, record.tokens[p]), p + 1};
+      if (p >= record.start.shared) cell(record, p) = now.hash;
+      record.rows.push_back(now.hash);
+      save(row, record, now);
       if (record.start.prompt_logprobs && p + 1 < record.start.prompt_tokens) {
-        result.prompt.push_back({{record.tokens[p + 1], prompt_logprob(state)}, {}});
+        result.prompt.push_back({{record.tokens[p + 1], prompt_logprob(now.hash)}, {}});
       }
     }
     record.length = row.position + row.count;
-    bool intact = true;  // every KV row of this sequence is still what it wrote
-    for (uint32_t p = 0; p < record.length; ++p)
-      intact = intact && cell(record, p) == Cell{row.sequence, record.tokens[p]};
-    REQUIRE(intact);
+    check_rows(record);
     const auto nan = nan_at.find(row.sequence);
     if (nan != nan_at.end() && record.length >= nan->second) {
       result.finite = false;  // and the tokens of this row mean nothing
@@ -167,19 +186,40 @@ class FakeWorker {
     }
     if (row.sample) {
       REQUIRE(record.length == record.tokens.size());
-      result.token = choose(state, record.start.sampling.seed, record.length);
+      result.token = choose(now.hash, record.start.sampling.seed, record.length);
       result.token_position = record.length;
       record.tokens.push_back(*result.token);
-      result.logprobs = runtime::PositionLogprobs{{*result.token, prompt_logprob(state)}, {}};
+      result.logprobs = runtime::PositionLogprobs{{*result.token, prompt_logprob(now.hash)}, {}};
     }
     return result;
+  }
+
+  void save(const runtime::PlanRow& row, const Record& record, const State& now) {
+    for (const runtime::Snapshot& snapshot : row.snapshots) {
+      REQUIRE(snapshot.position > row.position);
+      REQUIRE(snapshot.position <= row.position + row.count);
+      REQUIRE(snapshot.slot.index != record.start.slot.index);
+      if (snapshot.position == now.position) state(snapshot.slot) = now;
+    }
+  }
+
+  // Every KV row before its end is what it, or whoever computed the prefix, wrote.
+  void check_rows(const Record& record) {
+    uint64_t hash = 0;
+    bool intact = true;
+    for (uint32_t p = 0; p < record.length; ++p) {
+      hash = absorb(hash, record.tokens[p]);
+      intact = intact && cell(record, p) == hash;
+      if (p >= record.first) intact = intact && record.rows[p - record.first] == hash;
+    }
+    REQUIRE(intact);
   }
 
   uint32_t page_tokens_;
   uint64_t last_step_ = 0;
   std::map<BlockKind, std::map<uint32_t, Place>> places_;
-  std::map<uint32_t, uint64_t> states_;                  // by physical slot
-  std::map<std::pair<uint32_t, uint32_t>, Cell> cells_;  // by physical page and row
+  std::map<uint32_t, State> states_;                         // by physical slot
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> cells_;  // by physical page and row
   std::map<SequenceId, Record> records_;
 };
 

@@ -1,30 +1,29 @@
-// The scheduler core between a real CacheCore and a FakeWorker. Messages lie in four queues, each
+// The scheduler core between a cache and a FakeWorker. Messages lie in four queues, each
 // first in, first out; the test (or a random number) chooses which one is served next, as the
 // actors' mailboxes might.
 #pragma once
 
 #include <deque>
 
-#include "memory/cache_core.hpp"
 #include "scheduler_worker.hpp"
+#include "tests/support/small_cache.hpp"
 
 namespace runtime_test {
 
 struct Settings {
   runtime::SchedulerConfig scheduler;
-  uint32_t slots = 4, pages = 64;
+  support::SmallCache cache;
 };
 
 inline Settings settings(uint32_t slots, uint32_t pages, uint32_t page_tokens,
                          uint32_t chunk_tokens) {
   Settings s;
-  s.slots = slots;
-  s.pages = pages;
+  s.cache = {slots, pages, page_tokens};
   s.scheduler.context_length = 200;
   s.scheduler.page_tokens = page_tokens;
   s.scheduler.max_running = slots;
   s.scheduler.chunk_tokens = chunk_tokens;
-  s.scheduler.capacity = {{slots, slots, 0}, {pages, pages, 0}};
+  s.scheduler.pages_max = pages;
   return s;
 }
 
@@ -42,7 +41,7 @@ class World {
   explicit World(const Settings& s)
       : config(s.scheduler),
         scheduler(s.scheduler),
-        cache(make_pool(s)),
+        cache(support::make_small_cache(s.cache)),
         worker(s.scheduler.page_tokens) {}
 
   // ---- events ----
@@ -77,15 +76,21 @@ class World {
     if (to_cache.empty()) return false;
     const memory::CacheRequest request = to_cache.front();
     to_cache.pop_front();
-    std::visit([&](const auto& r) { serve(r); }, request);
+    memory::CacheReply reply;
+    const size_t owners = cache.ledger().all().size();
+    cache.handle(request, reply);
     cache.check();
+    admitted += cache.ledger().all().size() > owners ? 1 : 0;
+    given_back += cache.ledger().all().size() < owners ? 1 : 0;
+    if (!reply.answers.empty() || !reply.commands.empty()) replies.push_back(std::move(reply));
     return true;
   }
   bool deliver_answer() {
-    if (answers.empty()) return false;
-    memory::CacheAnswer next = std::move(answers.front());
-    answers.pop_front();
-    std::visit([&](const auto& value) { answered(value); }, next);
+    if (replies.empty()) return false;
+    memory::CacheReply next = std::move(replies.front());
+    replies.pop_front();
+    for (const memory::CacheAnswer& answer : next.answers)
+      std::visit([&](const auto& value) { answered(value); }, answer);
     handle(std::move(next));
     return true;
   }
@@ -121,9 +126,9 @@ class World {
   }
   void check_empty() const {
     REQUIRE(scheduler.idle());
-    REQUIRE(cache.owner_count() == 0);
-    REQUIRE(cache.counts().states.held == 0);
-    REQUIRE(cache.counts().pages.held == 0);
+    REQUIRE(cache.ledger().all().empty());
+    REQUIRE(cache.owners().states.held + cache.owners().pages.held == 0);
+    REQUIRE(admitted == given_back);  // once per admission
     REQUIRE(worker.record_count() == 0);
     for (const auto& [id, life] : lives) {
       CAPTURE(id.value);
@@ -137,42 +142,22 @@ class World {
 
   runtime::SchedulerConfig config;
   runtime::Scheduler scheduler;
-  memory::CacheCore cache;
+  memory::HybridCache cache;
   FakeWorker worker;
   std::deque<memory::CacheRequest> to_cache;
-  std::deque<memory::CacheAnswer> answers;
+  std::optional<std::vector<memory::CacheRequest>> log;  // of all that was asked, if wanted
+  std::deque<memory::CacheReply> replies;
   std::deque<runtime::StepPlan> to_worker;
   std::deque<runtime::StepResult> results;
   std::map<SequenceId, Life> lives;
-  std::map<SequenceId, uint32_t> grants, releases;  // admissions granted, and given back
+  uint32_t admitted = 0, given_back = 0;  // admissions
   runtime::StepPlan last_plan;
   uint32_t plans_sent = 0;
   uint32_t forwards_in_flight = 0;
   uint64_t now_us = 0, last_id = 0;
 
  private:
-  static std::unique_ptr<memory::Pool> make_pool(const Settings& s) {
-    constexpr uint64_t kBlock = 64;
-    memory::PoolConfig pool;
-    pool.arena_bytes = kBlock * (uint64_t{s.slots} + s.pages);
-    pool.state_bytes = pool.page_bytes = kBlock;
-    pool.state_share = 0.999;
-    pool.max_slots = s.slots;
-    return memory::make_split_pool(pool);
-  }
-
-  void serve(const memory::Reserve& request) {
-    auto given = cache.handle(request);
-    if (request.slots > 0 && std::holds_alternative<memory::Grant>(given))
-      ++grants[request.sequence];
-    answers.push_back(std::move(given));
-  }
-  void serve(const memory::Release& request) {
-    const size_t owners = cache.owner_count();
-    cache.handle(request);
-    if (cache.owner_count() < owners) ++releases[request.sequence];
-  }
-
+  void answered(const memory::Refilled&) {}
   template <class Answer>
   void answered(const Answer& value) {
     const auto found = asking.find(value.sequence);
@@ -180,13 +165,24 @@ class World {
   }
 
   void take(const memory::CacheRequest& request) {
-    if (const auto* reserve = std::get_if<memory::Reserve>(&request)) {
-      REQUIRE(asking.emplace(reserve->sequence, reserve->ticket)
-                  .second);  // one Reserve of a sequence at a time
-    } else {
-      asking.erase(std::get<memory::Release>(request).sequence);
-    }
+    std::visit([&](const auto& value) { asked(value); }, request);
     to_cache.push_back(request);
+    if (log) log->push_back(request);
+  }
+  // One Open or Grow of a sequence at a time.
+  void asked(const memory::Open& open) {
+    REQUIRE(open.restore_limit < open.key.elements.size());
+    REQUIRE(asking.emplace(open.sequence, open.ticket).second);
+  }
+  void asked(const memory::Grow& grow) {
+    REQUIRE(asking.emplace(grow.sequence, grow.ticket).second);
+  }
+  void asked(const memory::Drop& drop) { asking.erase(drop.sequence); }
+  void asked(const memory::Restored&) {}
+  void asked(const memory::Donate& donate) {
+    const Life& life = lives.at(donate.sequence);
+    REQUIRE(donate.position % 64 == 0);
+    REQUIRE(donate.position <= life.asked.prompt.size() + life.output.size());
   }
   void take(runtime::StepPlan& plan) {
     check_plan(plan);
@@ -219,6 +215,10 @@ class World {
     for (const auto& command : plan.commands) {
       if (const auto* bind = std::get_if<memory::Bind>(&command))
         bound.insert({bind->kind, bind->id, bind->generation});
+      if (const auto* restore = std::get_if<memory::Restore>(&command)) {
+        for (const memory::SlotId slot : {restore->from, restore->to})
+          REQUIRE(bound.contains({BlockKind::kState, slot.index, slot.generation}));
+      }
       const auto* forward = std::get_if<runtime::Forward>(&command);
       if (!forward) continue;
       REQUIRE(++forwards_in_flight <= config.plans_in_flight);

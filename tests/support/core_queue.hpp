@@ -1,6 +1,7 @@
 // Scheduler, cache manager and worker cores joined by message queues, without actors: each pair's
 // messages stay in order (as CAF keeps them per sender), and which queue is served next is a seeded
-// choice that the actors' threads could also have made.
+// choice that the actors' threads could also have made. Every message is checked: a slot that was
+// given to the cache is read by restores and written by nobody, until it comes back.
 #pragma once
 
 #include <array>
@@ -8,11 +9,13 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "memory/cache_core.hpp"
+#include "kernels/base/verify.hpp"
+#include "memory/hybrid_cache.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/scheduler.hpp"
 
@@ -22,7 +25,7 @@ class CoreQueue {
  public:
   using SessionSink = std::function<void(const runtime::SessionEvent&)>;
 
-  CoreQueue(const runtime::SchedulerConfig& config, memory::CacheCore& cache,
+  CoreQueue(const runtime::SchedulerConfig& config, memory::HybridCache& cache,
             runtime::Engine& engine, uint64_t seed, SessionSink sink)
       : scheduler_(config), cache_(cache), engine_(engine), rng_(seed), sink_(std::move(sink)) {
     for (uint32_t& weight : weights_)
@@ -75,25 +78,53 @@ class CoreQueue {
   }
 
   void answer(const memory::CacheRequest& request) {
-    if (const auto* reserve = std::get_if<memory::Reserve>(&request)) {
-      answers_.push_back(cache_.handle(*reserve));
-    } else {
-      cache_.handle(std::get<memory::Release>(request));
-    }
+    memory::CacheReply reply;
+    cache_.handle(request, reply);
     cache_.check();
+    if (!reply.answers.empty() || !reply.commands.empty()) answers_.push_back(std::move(reply));
   }
 
   void schedule(runtime::SchedulerEvent event) {
+    if (const auto* reply = std::get_if<memory::CacheReply>(&event)) {
+      for (const memory::CacheAnswer& answer : reply->answers) {
+        const auto* refilled = std::get_if<memory::Refilled>(&answer);
+        if (refilled && refilled->slot) donated_.erase(*refilled->slot);
+      }
+    }
     std::vector<runtime::SchedulerOutput> outputs;
     scheduler_.handle(std::move(event), ++now_us_, outputs);
     scheduler_.check();
     for (runtime::SchedulerOutput& output : outputs) {
-      if (auto* request = std::get_if<memory::CacheRequest>(&output))
+      if (auto* request = std::get_if<memory::CacheRequest>(&output)) {
+        if (const auto* donate = std::get_if<memory::Donate>(request))
+          VERIFY(donated_.insert(donate->slot).second);
         requests_.push_back(std::move(*request));
-      if (auto* plan = std::get_if<runtime::StepPlan>(&output)) plans_.push_back(std::move(*plan));
+      }
+      if (auto* plan = std::get_if<runtime::StepPlan>(&output)) {
+        for (const runtime::Command& command : plan->commands)
+          std::visit([&](const auto& value) { check(value); }, command);
+        plans_.push_back(std::move(*plan));
+      }
       if (auto* event_out = std::get_if<runtime::SessionEvent>(&output)) sink_(*event_out);
     }
   }
+
+  void check(const memory::Clear& clear) const { VERIFY(!donated_.contains(clear.slot)); }
+  void check(const memory::Restore& restore) const {
+    VERIFY(donated_.contains(restore.from));
+    VERIFY(!donated_.contains(restore.to));
+  }
+  void check(const runtime::Forward& forward) const {
+    std::set<memory::SlotId> written;
+    for (const runtime::PlanRow& row : forward.rows) {
+      for (const runtime::Snapshot& snapshot : row.snapshots) {
+        VERIFY(!donated_.contains(snapshot.slot));
+        VERIFY(written.insert(snapshot.slot).second);
+      }
+    }
+  }
+  template <class Command>
+  void check(const Command&) const {}  // the engine checks the generations
 
   template <class Message>
   static Message pop(std::deque<Message>& queue) {
@@ -103,15 +134,16 @@ class CoreQueue {
   }
 
   runtime::Scheduler scheduler_;
-  memory::CacheCore& cache_;
+  memory::HybridCache& cache_;
   runtime::Engine& engine_;
   std::mt19937_64 rng_;
   SessionSink sink_;
   std::array<uint32_t, kQueues> weights_{};
   uint64_t now_us_ = 0;
+  std::set<memory::SlotId> donated_;  // an id is never used again once its slot is released
   std::deque<runtime::SchedulerEvent> events_;  // gateway and sessions -> scheduler
   std::deque<memory::CacheRequest> requests_;   // scheduler -> cache manager
-  std::deque<memory::CacheAnswer> answers_;     // cache manager -> scheduler
+  std::deque<memory::CacheReply> answers_;      // cache manager -> scheduler
   std::deque<runtime::StepPlan> plans_;         // scheduler -> worker
   std::deque<runtime::StepResult> results_;     // worker -> scheduler
 };

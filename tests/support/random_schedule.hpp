@@ -1,8 +1,10 @@
-// A random life of a server: requests of every kind, when they arrive, end or are given up, and the
-// sizes that force chunking, waiting and retraction. Drawn from one seed.
+// A random life of a server: requests of every kind, some with a common beginning, when they
+// arrive, end or are given up, and the sizes that force chunking, waiting, eviction and retraction.
+// Drawn from one seed.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "runtime/scheduler.hpp"
+#include "tests/support/small_cache.hpp"
 
 namespace support {
 
@@ -18,6 +21,7 @@ struct ScheduleLimits {
   uint32_t requests = 8;
   uint32_t prompt_tokens = 40;
   uint32_t output_tokens = 24;
+  uint32_t last_arrival = 100;  // in deliveries
   std::vector<uint32_t> chunk_tokens;  // one of these, each at least 1
   std::vector<uint32_t> page_tokens;
 };
@@ -33,6 +37,7 @@ struct ScheduledRequest {
 
 struct RandomSchedule {
   runtime::SchedulerConfig config;
+  SmallCache cache;  // its block sizes are the model's
   std::vector<ScheduledRequest> requests;
 };
 
@@ -42,6 +47,10 @@ class ScheduleMaker {
 
   RandomSchedule make() {
     RandomSchedule schedule;
+    for (std::vector<runtime::TokenId>& document : documents_) {
+      document.clear();
+      for (uint32_t i = 0; i < limits_.prompt_tokens; ++i) document.push_back(token());
+    }
     const uint32_t count = between(1, limits_.requests);
     for (uint32_t i = 0; i < count; ++i) schedule.requests.push_back(request(i + 1));
     runtime::SchedulerConfig& config = schedule.config;
@@ -50,12 +59,17 @@ class ScheduleMaker {
     config.context_length = limits_.prompt_tokens + limits_.output_tokens;
     config.max_running = one_in(6) ? 1 : between(2, 6);
     config.plans_in_flight = one_in(4) ? 1 : 2;
-    const uint32_t slots = one_in(4) ? between(1, config.max_running) : config.max_running;
+    config.prefix_cache = !one_in(12);
+    // From hardly more than one sequence needs to room for everything.
+    const uint32_t slots = one_in(3) ? between(1, config.max_running) : config.max_running * 4;
     // At least what the longest sequence can need, so nothing is refused; often hardly more, so
     // running sequences collide.
     const uint32_t least = (config.context_length + config.page_tokens - 1) / config.page_tokens;
-    const uint32_t pages = least + (one_in(4) ? least * 4 : between(0, 2));
-    config.capacity = {{slots, slots, 0}, {pages, pages, 0}};
+    const uint32_t pages = least + (one_in(2) ? least * 4 : between(0, 2));
+    schedule.cache.slots = slots;
+    schedule.cache.pages = pages;
+    schedule.cache.unified = !one_in(3);
+    schedule.cache.lru = one_in(4);
     return schedule;
   }
 
@@ -64,13 +78,10 @@ class ScheduleMaker {
     ScheduledRequest made;
     made.submit.request = {id};
     made.submit.priority = one_in(3) ? static_cast<int32_t>(between(0, 4)) - 2 : 0;
-    made.arrives_at = between(0, 100);
+    made.arrives_at = between(0, limits_.last_arrival);
     runtime::NewSequence sequence;
-    std::vector<runtime::TokenId> prompt;
-    const uint32_t longest =
-        one_in(2) ? limits_.prompt_tokens : 6;  // many short prompts: many grow at once
-    for (uint32_t i = between(1, longest); i > 0; --i) prompt.push_back(token());
-    sequence.prompt = std::move(prompt);
+    sequence.prompt = prompt();
+    sequence.name_space = one_in(8) ? 1 : 0;
     sequence.max_tokens = one_in(2) ? limits_.output_tokens : between(1, limits_.output_tokens);
     sequence.sampling = sampling();
     if (one_in(4)) sequence.prompt_logprobs = true;
@@ -82,9 +93,25 @@ class ScheduleMaker {
       made.submit.sequences.push_back(sequence);
       if (one_in(8)) made.stopped[sequence.sequence.value] = between(1, limits_.output_tokens);
     }
-    if (one_in(6)) made.aborted_at = made.arrives_at + between(0, 200);
+    if (one_in(6)) made.aborted_at = made.arrives_at + between(0, 2 * limits_.last_arrival);
     if (one_in(10)) made.deadline_us = between(1, 300);
     return made;
+  }
+
+  std::vector<runtime::TokenId> prompt() {
+    std::vector<runtime::TokenId> tokens;
+    if (one_in(2)) {  // a beginning that others have too, and maybe nothing else
+      const auto& document = documents_[between(0, kDocuments - 1)];
+      const uint32_t shared = one_in(2) ? limits_.prompt_tokens : between(1, limits_.prompt_tokens);
+      tokens.assign(document.begin(), document.begin() + shared);
+      const uint32_t rest = limits_.prompt_tokens - shared;
+      for (uint32_t i = one_in(2) ? 0 : between(0, rest); i > 0; --i) tokens.push_back(token());
+      return tokens;
+    }
+    const uint32_t longest =
+        one_in(2) ? limits_.prompt_tokens : 6;  // many short prompts: many grow at once
+    for (uint32_t i = between(1, longest); i > 0; --i) tokens.push_back(token());
+    return tokens;
   }
 
   runtime::SamplingParams sampling() {
@@ -113,8 +140,10 @@ class ScheduleMaker {
   uint32_t pick(const std::vector<uint32_t>& from) { return from[rng_() % from.size()]; }
   runtime::TokenId token() { return static_cast<runtime::TokenId>(rng_() % limits_.vocab_size); }
 
+  static constexpr uint32_t kDocuments = 2;
   ScheduleLimits limits_;
   std::mt19937_64 rng_;
+  std::array<std::vector<runtime::TokenId>, kDocuments> documents_;
 };
 
 }  // namespace support

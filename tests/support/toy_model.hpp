@@ -27,13 +27,14 @@ struct ToyOptions {
   uint32_t page_tokens = 4;
   float spread = 3.0f;           // logits lie in [-spread, spread)
   runtime::TokenId poison = -1;  // rows at or after this token have NaN logits
+  std::shared_ptr<uint64_t> violations = std::make_shared<uint64_t>(0);  // counted here
 };
 
 class ToyModel final : public runtime::Model {
  public:
   using Options = ToyOptions;
   explicit ToyModel(const Options& options)
-      : options_(options), violations_(std::make_shared<uint64_t>(0)) {}
+      : options_(options), violations_(options.violations) {}
 
   uint32_t vocab_size() const override { return options_.vocab_size; }
   runtime::CacheGeometry geometry() const override {
