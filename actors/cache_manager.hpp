@@ -1,5 +1,5 @@
-// The cache manager actor: owns the accounting of all blocks and the prefixes they hold, answers the
-// scheduler in the order it asked.
+// The cache manager actor: owns the accounting of all blocks and the prefixes they hold, answers
+// the scheduler in the order it asked.
 #pragma once
 
 #include <memory>

@@ -23,8 +23,9 @@ inline uint64_t mixed_hash(std::string_view text, uint64_t basis) {
 // What must be equal for equal tokens to have equal states and KV rows.
 inline uint64_t arithmetic_id(const ServiceInfo& info) {
   uint64_t id = mixed_hash(info.model_path, info.weight_bytes);
-  for (const std::string_view part : {std::string_view(info.kernel_target),
-                                      std::string_view(info.device), std::string_view(info.kv_dtype)})
+  for (const std::string_view part :
+       {std::string_view(info.kernel_target), std::string_view(info.device),
+        std::string_view(info.kv_dtype)})
     id = mixed_hash(part, id);
   return id;
 }

@@ -46,8 +46,9 @@ std::optional<double> split_share(const std::string& memory) {
     const auto read = std::from_chars(memory.data() + kSplit.size(), end, share);
     if (read.ec == std::errc() && read.ptr == end && share > 0 && share < 1) return share;
   }
-  throw std::invalid_argument("memory: \"" + memory +
-                              "\" is unknown; unified and split:RATIO exist, RATIO between 0 and 1");
+  throw std::invalid_argument(
+      "memory: \"" + memory +
+      "\" is unknown; unified and split:RATIO exist, RATIO between 0 and 1");
 }
 
 uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
@@ -57,13 +58,12 @@ uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
   if (asked == 0) return std::min(positions_max, own_max);
   demand(asked <= own_max, "context_length: " + std::to_string(asked) +
                                " is more than the model's maximum of " + std::to_string(own_max));
-  demand(asked <= positions_max, "context_length: " + std::to_string(asked) + " needs " +
-                                     std::to_string(pages_of(asked, config.page_tokens)) +
-                                     " pages, memory_gb = " + std::to_string(config.memory_gb) +
-                                     " leaves " +
-                                     std::to_string(positions_max / config.page_tokens) +
-                                     " beside one state (" + std::to_string(positions_max) +
-                                     " tokens); raise memory_gb");
+  demand(asked <= positions_max,
+         "context_length: " + std::to_string(asked) + " needs " +
+             std::to_string(pages_of(asked, config.page_tokens)) +
+             " pages, memory_gb = " + std::to_string(config.memory_gb) + " leaves " +
+             std::to_string(positions_max / config.page_tokens) + " beside one state (" +
+             std::to_string(positions_max) + " tokens); raise memory_gb");
   return asked;
 }
 

@@ -112,9 +112,7 @@ kernels::Result<runtime::RequestId> System::submit(runtime::GenerateRequest requ
   return *id;
 }
 
-void System::abort(runtime::RequestId request) {
-  impl_->end(request, runtime::request_aborted());
-}
+void System::abort(runtime::RequestId request) { impl_->end(request, runtime::request_aborted()); }
 
 uint32_t System::abort_by_rid(const std::string& rid) {
   const auto found = impl_->desk.matching(rid);

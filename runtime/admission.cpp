@@ -72,8 +72,8 @@ memory::Open Admission::open(Sequence& sequence) {
   open.ticket = sequence.now.ticket = ++last_ticket_;
   open.key = {sequence.name_space, sequence.key(0, known)};
   // What is known now, and as many decode positions as the plans under way take.
-  open.positions = static_cast<uint32_t>(std::min<uint64_t>(
-      uint64_t{known} + config_.plans_in_flight, sequence.limit_positions()));
+  open.positions = static_cast<uint32_t>(
+      std::min<uint64_t>(uint64_t{known} + config_.plans_in_flight, sequence.limit_positions()));
   ask(sequence, pages_for(open.positions));
   if (!config_.prefix_cache) return open;
   const uint32_t limit = sequence.limit_positions();
@@ -111,8 +111,8 @@ void Admission::opened(Sequence& sequence, memory::Opened&& opened) {
   now.checkpoint = opened.checkpoint;
   now.shared = opened.shared;
   now.told = sequence.known_tokens();
-  now.course = {opened.position, sequence.known_tokens(), sequence.limit_positions(),
-                opened.branch, opened.position};
+  now.course = {opened.position, sequence.known_tokens(), sequence.limit_positions(), opened.branch,
+                opened.position};
   now.consumed = opened.position;
   sequence.asked_pages = 0;
   sequence.phase = Sequence::Phase::kRunning;
@@ -146,8 +146,12 @@ memory::Donate Admission::donate(Sequence& sequence, const Snapshot& snapshot, b
   VERIFY(snapshot.position % planner_.grid() == 0);
   VERIFY(snapshot.position <= sequence.known_tokens());
   Sequence::Admission& now = sequence.now;
-  memory::Donate donate{sequence.id, now.ticket, snapshot.slot, snapshot.position,
-                        sequence.key(now.told, snapshot.position), refill};
+  memory::Donate donate{sequence.id,
+                        now.ticket,
+                        snapshot.slot,
+                        snapshot.position,
+                        sequence.key(now.told, snapshot.position),
+                        refill};
   now.told = std::max(now.told, snapshot.position);
   now.donations.push_back(refill);
   ++returns_;  // what lies in the tree can be evicted

@@ -60,8 +60,8 @@ class Admission {
   uint32_t admitted_ = 0;
   uint64_t returns_ = 0;  // Donates and Drops sent so far
   uint64_t last_ticket_ = 0;
-  uint32_t opening_ = 0;   // of admitted_, those whose Open is not answered
-  bool blocked_ = false;   // an Open was refused, and nothing has come back since
+  uint32_t opening_ = 0;  // of admitted_, those whose Open is not answered
+  bool blocked_ = false;  // an Open was refused, and nothing has come back since
   // No ticket beyond this one was granted since an Open was refused: the head asks alone, so that
   // smaller ones behind it do not take what it waits for. 0 = several may ask at once.
   uint64_t refused_ticket_ = 0;

@@ -8,10 +8,10 @@
 namespace runtime {
 
 struct EngineConfig {
-  std::string model;             // weights directory (Hugging Face layout)
-  std::string device = "cpu";    // cpu | cuda[:N] | null (no arithmetic, for measurements)
-  uint32_t threads = 0;          // worker threads; 0 = all cores
-  double memory_gb = 2.0;        // arena for states and KV pages, GiB; mapped untouched
+  std::string model;           // weights directory (Hugging Face layout)
+  std::string device = "cpu";  // cpu | cuda[:N] | null (no arithmetic, for measurements)
+  uint32_t threads = 0;        // worker threads; 0 = all cores
+  double memory_gb = 2.0;      // arena for states and KV pages, GiB; mapped untouched
   // unified: states and KV pages take from one arena as they need; split:RATIO: that part of it is
   // for states, for ever.
   std::string memory = "unified";

@@ -79,9 +79,12 @@ void PlanBuilder::start(Sequence& sequence, PlanRow& row, PlannedStep& planned) 
   } else {
     starts_.push_back(memory::Clear{now.working});
   }
-  row.start = SequenceStart{sequence.sampling,      sequence.tokens(),
-                            sequence.prompt_tokens, sequence.prompt_logprobs && !sequence.prompt_sent,
-                            now.working,            now.shared};
+  row.start = SequenceStart{sequence.sampling,
+                            sequence.tokens(),
+                            sequence.prompt_tokens,
+                            sequence.prompt_logprobs && !sequence.prompt_sent,
+                            now.working,
+                            now.shared};
 }
 
 // A spare slot takes what is worth saving. A rolling snapshot without one takes the place of the
@@ -104,9 +107,8 @@ void PlanBuilder::take_snapshots(Sequence& sequence, PlanRow& row, PlannedStep& 
     ++now.under_way;
     now.course.planted = std::max(now.course.planted, wanted.position);
   }
-  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) {
-    return a.snapshot.position < b.snapshot.position;
-  });
+  std::sort(taken.begin(), taken.end(),
+            [](const auto& a, const auto& b) { return a.snapshot.position < b.snapshot.position; });
   for (const PlannedStep::Taken& each : taken) row.snapshots.push_back(each.snapshot);
 }
 

@@ -27,9 +27,9 @@ struct PlannedStep {
     std::vector<Taken> taken;  // ascending positions
   };
   uint64_t step = 0;
-  std::vector<Row> rows;                     // in plan order
-  std::vector<memory::Restored> restored;    // what the plan copies: told once it is sent
-  uint32_t skipped = 0;                      // snapshots that found no slot
+  std::vector<Row> rows;                   // in plan order
+  std::vector<memory::Restored> restored;  // what the plan copies: told once it is sent
+  uint32_t skipped = 0;                    // snapshots that found no slot
 };
 
 // What goes ahead of the rows of the next plan, whatever they are.
@@ -68,9 +68,9 @@ class PlanBuilder {
   bool prefix_cache_;
   const CheckpointPlanner& planner_;
   uint64_t last_step_ = 0;
-  std::vector<Pick> picks_;          // scratch, reused
-  std::vector<Sequence*> decoding_;  // scratch, reused
-  std::vector<Command> starts_;      // scratch, reused: Clear and Restore
+  std::vector<Pick> picks_;                        // scratch, reused
+  std::vector<Sequence*> decoding_;                // scratch, reused
+  std::vector<Command> starts_;                    // scratch, reused: Clear and Restore
   std::vector<CheckpointPlanner::Wanted> wanted_;  // scratch, reused
 };
 

@@ -17,7 +17,7 @@ namespace runtime {
 class RequestTable {
  public:
   void open(RequestId request, std::vector<SequenceId> sequences,
-            uint64_t deadline_us);  // deadline 0 = none
+            uint64_t deadline_us);                     // deadline 0 = none
   bool ended(RequestId request, SequenceId sequence);  // true: it was the last one of its request
   std::vector<SequenceId> sequences_of(RequestId request) const;  // empty for an unknown request
   bool contains(RequestId request) const { return entries_.contains(request.value); }

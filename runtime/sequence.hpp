@@ -42,7 +42,7 @@ struct Sequence {
   // Of positions 1, 2, ... as far as results are back; emptied when sent.
   std::vector<PositionLogprobs> prompt_values;
   bool prompt_sent = false;
-  uint32_t prompt_counted = 0;  // prompt tokens already in the statistics
+  uint32_t prompt_counted = 0;            // prompt tokens already in the statistics
   std::optional<uint32_t> cached_tokens;  // restored by its first admission
   uint32_t computed = 0;                  // known positions that some admission computed
   bool lean = false;  // asks for no snapshot slots: with them it was refused a page even alone

@@ -63,8 +63,7 @@ TEST_CASE("Settings that cannot work are refused by name", "[actors]") {
 TEST_CASE("A context that the page pool cannot hold is refused, or shortened if none was asked for",
           "[actors]") {
   EngineConfig config = lab_config();
-  config.memory_gb =
-      4096.0 / (1024.0 * 1024.0 * 1024.0);  // a state and 63 pages, of 64 B each
+  config.memory_gb = 4096.0 / (1024.0 * 1024.0 * 1024.0);  // a state and 63 pages, of 64 B each
   config.context_length = 505;
   CHECK(refusal(config).find("context_length: 505 needs 64 pages") == 0);
   config.context_length = 0;

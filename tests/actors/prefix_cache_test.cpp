@@ -39,8 +39,7 @@ void check_nothing_held(SystemLab& lab) {
 
 }  // namespace
 
-TEST_CASE("The second time a prompt is asked, usage tells what was cached",
-          "[actors][property]") {
+TEST_CASE("The second time a prompt is asked, usage tells what was cached", "[actors][property]") {
   const auto seed = GENERATE(range(0u, 10u));
   CAPTURE(seed);
   runtime::EngineConfig config = lab_config();

@@ -184,8 +184,7 @@ TEST_CASE("A long prompt plants checkpoints at chunk ends, so that later branche
   CoreServer server(config_of(shape), large_cache(shape), toy(violations), 3);
   const Tokens prompt = random_tokens(rng, 900, 23);
   server.ask(asking(prompt, 1));
-  const Heard& heard =
-      server.ask(asking(join(head(prompt, 700), random_tokens(rng, 10, 23)), 3));
+  const Heard& heard = server.ask(asking(join(head(prompt, 700), random_tokens(rng, 10, 23)), 3));
   CHECK(cached(heard) >= 384);
   CHECK(server.cache().counters().donated <= 7);
 }
@@ -283,8 +282,7 @@ TEST_CASE("A tiny memory evicts, moves and retracts, and every answer stays the 
       for (uint64_t i = rng() % 40; i > 0; --i) server.step();
     }
     server.drain();
-    for (const auto& [id, sequence] : asked)
-      check_same(server.heard().at(id), off.ask(sequence));
+    for (const auto& [id, sequence] : asked) check_same(server.heard().at(id), off.ask(sequence));
     CHECK(server.drained());
     retracted += server.stats().retracted_total;
     moves += server.stats().moves_total;

@@ -68,8 +68,8 @@ void check_schedule(const support::ScheduleLimits& limits, const support::ModelM
                     const support::ModelMaker& alone_model, uint64_t seed, Seen& seen) {
   CAPTURE(seed);
   const support::RandomSchedule schedule = support::ScheduleMaker(limits, seed).make();
-  CAPTURE(schedule.config.chunk_tokens, schedule.config.page_tokens,
-          schedule.cache.pages, schedule.cache.slots, schedule.cache.unified);
+  CAPTURE(schedule.config.chunk_tokens, schedule.config.page_tokens, schedule.cache.pages,
+          schedule.cache.slots, schedule.cache.unified);
   const auto alone = support::run_alone(schedule, alone_model);
   const auto outcome = support::run_schedule(schedule, scheduled, seed);
   CHECK(outcome.drained);

@@ -1,5 +1,5 @@
-// Random histories: arrivals, aborts, stops, deadlines, NaN rows, shared beginnings, tiny pools, and
-// any order of deliveries that mailboxes allow. SLUICE_SEED=N repeats one.
+// Random histories: arrivals, aborts, stops, deadlines, NaN rows, shared beginnings, tiny pools,
+// and any order of deliveries that mailboxes allow. SLUICE_SEED=N repeats one.
 #include <cstdlib>
 #include <random>
 

@@ -201,7 +201,8 @@ TEST_CASE("what can never fit is refused at once, naming the limit and the numbe
   CHECK(message(201, 0) ==
         "prompt of 201 tokens leaves no room for output in the context length of 200 tokens");
   CHECK(message(30, 12) ==
-        "prompt of 30 tokens plus max_tokens 12 needs 11 KV pages, the memory holds 10 beside one state");
+        "prompt of 30 tokens plus max_tokens 12 needs 11 KV pages, the memory holds 10 beside one "
+        "state");
   CHECK(message(4, 4294967295u).find("exceeds the context length") != std::string::npos);
   const SequenceId fits = world.submit_one(tokens(30), 11);
   CHECK(world.to_cache.size() == 1);  // only this one asked for anything

@@ -21,7 +21,7 @@ struct ScheduleLimits {
   uint32_t requests = 8;
   uint32_t prompt_tokens = 40;
   uint32_t output_tokens = 24;
-  uint32_t last_arrival = 100;  // in deliveries
+  uint32_t last_arrival = 100;         // in deliveries
   std::vector<uint32_t> chunk_tokens;  // one of these, each at least 1
   std::vector<uint32_t> page_tokens;
 };

@@ -24,10 +24,10 @@ class RealModels {
       : directory_(std::filesystem::temp_directory_path() /
                    ("sluice-" + preset + "-" + std::to_string(::getpid()))) {
     runtime::write_checkpoint({preset, directory_.string(), seed});
-    config_ = std::make_unique<runtime::ModelConfig>(
-        runtime::ModelConfig::load(directory_.string()));
-    weights_ = std::make_unique<runtime::WeightsFile>(
-        runtime::WeightsFile::load(directory_.string()));
+    config_ =
+        std::make_unique<runtime::ModelConfig>(runtime::ModelConfig::load(directory_.string()));
+    weights_ =
+        std::make_unique<runtime::WeightsFile>(runtime::WeightsFile::load(directory_.string()));
   }
   ~RealModels() { std::filesystem::remove_all(directory_); }
   RealModels(const RealModels&) = delete;

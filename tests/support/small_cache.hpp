@@ -24,8 +24,7 @@ inline std::unique_ptr<memory::BlockPool> make_small_pool(const SmallCache& want
   const memory::ArenaConfig arena{arena_bytes(want), want.state_bytes, want.page_bytes};
   if (want.unified) return memory::make_unified_pool(arena);
   const auto states = static_cast<double>(want.slots * want.state_bytes);
-  return memory::make_split_pool(arena,
-                                 (states + 0.5) / static_cast<double>(arena.arena_bytes));
+  return memory::make_split_pool(arena, (states + 0.5) / static_cast<double>(arena.arena_bytes));
 }
 
 inline memory::HybridCache make_small_cache(const SmallCache& want,
@@ -34,9 +33,9 @@ inline memory::HybridCache make_small_cache(const SmallCache& want,
   memory::CacheCosts costs;
   costs.state_bytes = want.state_bytes;
   costs.page_bytes = want.page_bytes;
-  return memory::HybridCache(tree, std::move(pool),
-                             want.lru ? memory::make_lru_policy()
-                                      : memory::make_benefit_policy(costs));
+  return memory::HybridCache(
+      tree, std::move(pool),
+      want.lru ? memory::make_lru_policy() : memory::make_benefit_policy(costs));
 }
 
 inline memory::HybridCache make_small_cache(const SmallCache& want) {

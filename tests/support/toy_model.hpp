@@ -33,8 +33,7 @@ struct ToyOptions {
 class ToyModel final : public runtime::Model {
  public:
   using Options = ToyOptions;
-  explicit ToyModel(const Options& options)
-      : options_(options), violations_(options.violations) {}
+  explicit ToyModel(const Options& options) : options_(options), violations_(options.violations) {}
 
   uint32_t vocab_size() const override { return options_.vocab_size; }
   runtime::CacheGeometry geometry() const override {
