@@ -149,7 +149,9 @@ TEST_CASE("a tokenization ends without a result when its client leaves or the se
   Running running;
   running.service.facts.context_length = 1 << 30;
   running.service.words = support::byte_tokenizer();
-  const std::string slow = support::post("/tokenize", R"({"prompt":"a b c"})");
+  std::string words;  // many: the end of waiting is seen while they are encoded
+  for (int i = 0; i < 200'000; ++i) words += " word";
+  const std::string slow = support::post("/tokenize", R"({"prompt":")" + words + "\"}");
   for (const bool stop : {false, true}) {
     CAPTURE(stop);
     std::promise<void> begun, go_on;
