@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/engine_settings.hpp"
 #include "actors/system.hpp"
 #include "kernels/base/trace_events.hpp"
 #include "net/server.hpp"
@@ -145,6 +146,7 @@ void add_bench_flags(CLI::App& app, BenchFlags& flags) {
 }
 
 int bench(const runtime::EngineConfig& engine, const BenchFlags& flags, const Profile& profile) {
+  actors::check_config(engine);
   runtime::BenchOptions options;
   options.repeat = flags.repeat;
   options.points = flags.points.empty() ? runtime::default_bench_points(flags.deep)

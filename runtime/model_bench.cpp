@@ -179,10 +179,23 @@ BenchEngine::Size size_for(const EngineConfig& config, const BenchOptions& optio
   return size;
 }
 
+void check_memory(const EngineConfig& config, const CacheGeometry& geometry,
+                  const BenchEngine::Size& size) {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  const double need =
+      static_cast<double>(size.sequences * geometry.state_bytes + size.pages * geometry.page_bytes);
+  if (need <= config.memory_gb * kGiB) return;
+  throw std::runtime_error("memory-gb: these points need " + std::to_string(need / kGiB) +
+                           " GiB of states and pages, " + std::to_string(config.memory_gb) +
+                           " are allowed");
+}
+
 }  // namespace
 
 BenchReport bench_model(const EngineConfig& config, const BenchOptions& options,
                         const std::function<void(const BenchFigure&)>& on_figure) {
+  if (config.device != "cpu")
+    throw std::runtime_error("device: the benchmark runs on cpu, not on " + config.device);
   BenchReport report;
   report.model = config.model;
   report.target = kernels::cpu_target_name();
@@ -196,7 +209,9 @@ BenchReport bench_model(const EngineConfig& config, const BenchOptions& options,
   const ModelConfig model = ModelConfig::load(config.model);
   const WeightsFile file = WeightsFile::load(config.model);
   const ModelCosts costs(model, weight_types(model, file), model_settings.kv_dtype);
-  BenchEngine engine(*device, load_hybrid_model(model, file, counter, model_settings), size);
+  auto loaded = load_hybrid_model(model, file, counter, model_settings);
+  check_memory(config, loaded->geometry(), size);
+  BenchEngine engine(*device, std::move(loaded), size);
   ModelBench bench(engine, counter, costs, report, options.repeat);
   engine.open(1, kPromptTokens, 0);  // the first pass over the weights is not measured
   engine.prefill();

@@ -74,10 +74,15 @@ TEST_CASE("Each bench point gets a figure, in the table and in the object", "[ru
   CHECK(object.at("threads").as_int64() == 2);
 }
 
-TEST_CASE("A bench with more sequences than rows in a step says which setting is wrong",
-          "[runtime][bench]") {
-  runtime::BenchOptions options;
-  options.points = {{kDecode, 65, 0}};
-  CHECK_THROWS_WITH(runtime::bench_model(tiny(), options, [](const runtime::BenchFigure&) {}),
-                    Catch::Contains("chunk-tokens"));
+TEST_CASE("A bench that cannot run says which setting is wrong", "[runtime][bench]") {
+  const auto run = [](const runtime::EngineConfig& config, const BenchPoint& point) {
+    runtime::BenchOptions options;
+    options.points = {point};
+    runtime::bench_model(config, options, [](const runtime::BenchFigure&) {});
+  };
+  CHECK_THROWS_WITH(run(tiny(), {kDecode, 65, 0}), Catch::Contains("chunk-tokens"));
+  CHECK_THROWS_WITH(run(tiny(), {kDecode, 64, 1u << 20}), Catch::Contains("memory-gb"));
+  auto config = tiny();
+  config.device = "null";
+  CHECK_THROWS_WITH(run(config, {kDecode, 1, 0}), Catch::Contains("device"));
 }
