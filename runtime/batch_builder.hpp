@@ -1,5 +1,6 @@
 // Turns the rows of a Forward into the flat arrays a model takes: tokens, segments, physical pages,
-// rows whose logits are wanted, states to save on the way. Invariant: a segment per added row, in plan order.
+// rows whose logits are wanted, states to save on the way. Invariant: a segment per added row, in
+// plan order.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Where the worker's blocks of one kind lie: virtual id -> physical block. Changed only by Bind and
-// Move, in mailbox order. Invariant: a physical block answers to one virtual id, the last that was bound to
-// it.
+// Move, in mailbox order. Invariant: a physical block answers to one virtual id, the last that was
+// bound to it.
 #pragma once
 
 #include <cstdint>
