@@ -86,11 +86,13 @@ TEST_CASE("64 streams, half of them leaving, return every slot and page and leav
   const char* seconds =
       std::getenv("SLUICE_LOAD_SECONDS");  // a minute by default is what we promise; CI takes less
   const auto duration =
-      std::chrono::milliseconds(1000 * (seconds != nullptr ? std::atoi(seconds) : 10));
+      std::chrono::milliseconds(1000 * (seconds != nullptr ? std::atoi(seconds) : 6));
   const auto seed = static_cast<uint32_t>(std::random_device{}());
-  CAPTURE(seed);
+  const std::string cache = GENERATE("off", "on");
+  CAPTURE(seed, cache);
   ServerProcess server({"--model", std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3",
-                        "--memory-gb", "0.25", "--max-running-requests", "48"});
+                        "--memory-gb", "0.25", "--max-running-requests", "48", "--prefix-cache",
+                        cache});
   Tally tally;
   run_clients(duration / 5, server.port(), seed,
               tally);  // touches the arena and warms every allocator
@@ -114,5 +116,7 @@ TEST_CASE("64 streams, half of them leaving, return every slot and page and leav
   CHECK(metric(server.port(), "sluice:mamba_used_tokens") == 0);
   const long after_kib = server.rss_kib();
   INFO("RSS " << warm_kib << " KiB warm, " << after_kib << " KiB after");
-  CHECK(after_kib < warm_kib + warm_kib / 10 + 4096);
+  // What is cached stays in the arena, which the load touches bit by bit; it is as far as it goes.
+  const long arena_kib = cache == "on" ? 256 * 1024 : 0;
+  CHECK(after_kib < warm_kib + warm_kib / 10 + 4096 + arena_kib);
 }
