@@ -41,12 +41,12 @@ struct GemmPart {
   }
 };
 
-// An MXFP4 block decoded: [256][16] weights, two to a float, and [8][16] scales.
-constexpr size_t kDecodedBlockFloats = kBlock * kPanel / 2 + kBlock / kFp4Block * kPanel;
+// An MXFP4 block decoded: [256][16] weights and [8][16] scales.
+constexpr size_t kDecodedBlockFloats = kBlock * kPanel + kBlock / kFp4Block * kPanel;
 
-// Floats of scratch one call needs: sums [panels][rows][16] and decoded blocks of two panels.
+// Floats of scratch one call needs: sums [panels][rows][16] and a decoded block.
 constexpr size_t kGemmScratch =
-    kChunkPanels * kChunkGroups * kGroupRows * kPanel + 2 * kDecodedBlockFloats;
+    kChunkPanels * kChunkGroups * kGroupRows * kPanel + kDecodedBlockFloats;
 
 void gemm_dense(const GemmPart& part, float* scratch);
 void gemm_fp4(const GemmPart& part, float* scratch);

@@ -150,7 +150,7 @@ KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
 void few_rows(const GemmPart& part, float* scratch) {
   with_rows(part.groups[0].rows, [&]<int R>() {
     if constexpr (R <= kFewRows) {
-      constexpr int kWide = R == 1 ? 4 : R == 2 ? 2 : 1;
+      constexpr int kWide = R <= 2 ? 2 : 1;
       size_t panel = part.panel_begin;
       for (; panel + kWide <= part.panel_end; panel += kWide)
         stream_panels<R, kWide>(part, panel, scratch);
@@ -159,10 +159,10 @@ void few_rows(const GemmPart& part, float* scratch) {
   });
 }
 
-// A decoded block of one panel: at most 256 inputs as bf16 (half the L1 of floats, and widening
-// hides under the multiply-adds), unscaled, with the scales beside them.
+// A decoded block of one panel: at most 256 inputs as floats (widening bf16 again for every group
+// would take the port that the multiply-adds need), unscaled, with the scales beside them.
 struct DecodedBlock {
-  uint16_t weights[kBlock * kPanel];          // [256][16] as in a bf16 panel
+  float weights[kBlock * kPanel];             // [256][16]
   float scales[kBlock / kFp4Block * kPanel];  // [8][16]
 };
 static_assert(sizeof(DecodedBlock) == cpu::kDecodedBlockFloats * sizeof(float));
@@ -177,75 +177,60 @@ KERNEL_FN void decode_block(const uint8_t* blocks, size_t inputs, ptrdiff_t ahea
     }
     for (size_t run = 0; run < 8; ++run) {
       const uint8_t* bytes = block + kPanel + run * kFp4RunBytes;
-      uint16_t* row = to.weights + (b * kFp4Block + run * 4) * kPanel;
+      float* row = to.weights + (b * kFp4Block + run * 4) * kPanel;
       __builtin_prefetch(bytes + ahead);
       decoder.run(bytes, [&](size_t k, const WordVector(&pairs)[kHalf]) KERNEL_LAMBDA {
-        auto* words = reinterpret_cast<uint32_t*>(row + k * kPanel);
+        Vector w[kPer16];
 #pragma GCC unroll 4
-        for (size_t i = 0; i < kHalf; ++i) hn::Store(pairs[i], WordTag(), words + i * kWidth);
+        for (size_t i = 0; i < kHalf; ++i) widen(pairs[i], w[i], w[kHalf + i]);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < kPer16; ++i)
+          hn::Store(w[i], FloatTag(), row + k * kPanel + i * kWidth);
       });
     }
   }
 }
 
-// Decoded blocks of P panels against one group, chain by chain of 32 inputs. Sums of a panel are
-// `total_step` floats from those of the next.
-template <int R, int P>
-KERNEL_FN void decoded_tile(const DecodedBlock* blocks, const float* x, size_t inputs, float* total,
-                            size_t total_step) {
+// A decoded block against one group, chain by chain of 32 inputs.
+template <int R>
+KERNEL_FN void decoded_tile(const DecodedBlock& block, const float* x, size_t inputs,
+                            float* total) {
   for (size_t b = 0; b < inputs / kFp4Block; ++b) {
-    Tile<R, P> tile;
+    Tile<R, 1> tile;
     tile.clear();
-#pragma GCC unroll 4
     for (size_t i = b * kFp4Block; i < (b + 1) * kFp4Block; ++i) {
-      __builtin_prefetch(x + (kBlock + i) * R);  // the next group
-#pragma GCC unroll 2
-      for (int p = 0; p < P; ++p) {
-        Vector w[kPer16];
-        PanelRow<DType::kBF16>::load(blocks[p].weights + i * kPanel, w);
-        tile.step(p, w, x + i * R);
-      }
+      Vector w[kPer16];
+      PanelRow<DType::kF32>::load(block.weights + i * kPanel, w);
+      tile.step(0, w, x + i * R);
     }
-#pragma GCC unroll 2
-    for (int p = 0; p < P; ++p) {
-      const float* scales = blocks[p].scales + b * kPanel;
-      add_scaled(
-          tile, p,
-          [&](size_t v) KERNEL_LAMBDA { return hn::Load(FloatTag(), scales + v * kWidth); },
-          total + static_cast<size_t>(p) * total_step);
-    }
+    const float* scales = block.scales + b * kPanel;
+    add_scaled(
+        tile, 0, [&](size_t v) KERNEL_LAMBDA { return hn::Load(FloatTag(), scales + v * kWidth); },
+        total);
   }
 }
 
 void many_rows(const GemmPart& part, float* scratch) {
-  auto* decoded = reinterpret_cast<DecodedBlock*>(scratch);  // of two panels
-  float* sums = scratch + 2 * cpu::kDecodedBlockFloats;
+  auto& decoded = *reinterpret_cast<DecodedBlock*>(scratch);
+  float* sums = scratch + cpu::kDecodedBlockFloats;
   const size_t sum_step = part.rows() * kPanel;
   clear(sums, (part.panel_end - part.panel_begin) * sum_step);
-  sweep_blocks(part, sums, [&](const PanelBlock& at, float* total) {
+  sweep_blocks(part, sums, [&](const PanelBlock& at, float* totals) {
     constexpr size_t kBytes = kBlock / kFp4Block * kFp4BlockBytes;
     const ptrdiff_t ahead = at.panels_ahead * static_cast<ptrdiff_t>(part.w->panel_bytes()) +
                             at.blocks_ahead * static_cast<ptrdiff_t>(kBytes);
     const size_t inputs = std::min(kBlock, part.w->k() - at.block * kBlock);
     for (size_t p = 0; p < at.panels; ++p) {
       const auto* panel = reinterpret_cast<const uint8_t*>(part.w->panel(at.panel + p));
-      decode_block(panel + at.block * kBytes, inputs, ahead, decoded[p]);
-    }
-    for (size_t g = 0; g < part.group_count; ++g) {
-      const RowGroup& group = part.groups[g];
-      const float* x = group.x + at.block * group.block_step;
-      with_rows(group.rows, [&]<int R>() {
-        if constexpr (R == kPairRows) {
-          if (at.panels == 2) {
-            decoded_tile<R, 2>(decoded, x, inputs, total, sum_step);
-            total += R * kPanel;
-            return;
-          }
-        }
-        for (size_t p = 0; p < at.panels; ++p)
-          decoded_tile<R, 1>(decoded + p, x, inputs, total + p * sum_step, 0);
-        total += R * kPanel;
-      });
+      decode_block(panel + at.block * kBytes, inputs, ahead, decoded);
+      float* total = totals + p * sum_step;
+      for (size_t g = 0; g < part.group_count; ++g) {
+        const RowGroup& group = part.groups[g];
+        with_rows(group.rows, [&]<int R>() {
+          decoded_tile<R>(decoded, group.x + at.block * group.block_step, inputs, total);
+          total += R * kPanel;
+        });
+      }
     }
   });
 }
