@@ -71,7 +71,8 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
       ->capture_default_str()
       ->group(memory);
   app.add_option_function<std::string>(
-         "--prefix-cache", [&engine](const std::string& value) { engine.prefix_cache = value == "on"; },
+         "--prefix-cache",
+         [&engine](const std::string& value) { engine.prefix_cache = value == "on"; },
          "on: requests go on from prefixes that earlier ones computed; off: each computes its own")
       ->check(CLI::IsMember({"on", "off"}))
       ->default_str(engine.prefix_cache ? "on" : "off")
@@ -135,11 +136,15 @@ void add_bench_flags(CLI::App& app, BenchFlags& flags) {
   app.add_flag("--json", flags.json, "Print one JSON object instead of a table")->group(group);
   app.add_option("--bench-points", flags.points,
                  "Only these, by comma: prefill_TOKENS, decode_BATCH, decode_BATCH_depth_POSITIONS")
+      ->check([](const std::string& names) {
+        const auto points = runtime::parse_bench_points(names);
+        return points ? std::string() : points.error().message;
+      })
       ->group(group);
   app.add_flag("--bench-depth", flags.deep, "Also decode_1 at 8192 and 32768 positions")
       ->group(group);
   app.add_option("--bench-repeat", flags.repeat,
-                 "Passes of each point, the best counts; 0 = 5, fewer where a pass takes long")
+                 "Passes of each point, the best counts; 0 = for about two seconds")
       ->check(CLI::Range(0u, 1000u))
       ->capture_default_str()
       ->group(group);
@@ -151,8 +156,9 @@ int bench(const runtime::EngineConfig& engine, const BenchFlags& flags, const Pr
   options.repeat = flags.repeat;
   options.points = flags.points.empty() ? runtime::default_bench_points(flags.deep)
                                         : runtime::parse_bench_points(flags.points).value();
-  if (!flags.json) std::printf("%s\n", runtime::bench_table_head().c_str());
-  const auto print_row = [&flags](const runtime::BenchFigure& figure) {
+  bool headed = flags.json;
+  const auto print_row = [&](const runtime::BenchFigure& figure) {
+    if (!std::exchange(headed, true)) std::printf("%s\n", runtime::bench_table_head().c_str());
     if (flags.json) return;
     std::printf("%s\n", runtime::bench_table_row(figure).c_str());
     std::fflush(stdout);

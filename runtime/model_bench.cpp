@@ -20,10 +20,11 @@ namespace {
 
 constexpr uint32_t kPromptTokens = 16;    // context of a decode point without depth
 constexpr uint32_t kMaxSteps = 64;        // decode steps of one pass
-constexpr double kPassSeconds = 0.15;     // so long is a decode pass, where its steps allow
+constexpr double kPassSeconds = 0.06;     // so long is a decode pass, where its steps allow: a
+                                          // short one is less likely to be disturbed
 constexpr double kCeilingSeconds = 0.04;  // beside each pass
-constexpr uint32_t kAutoRepeat = 5;
-constexpr double kAutoSeconds = 2;  // after so long an automatic point is not repeated
+constexpr uint32_t kAutoPasses = 20;      // at most, and at most for kAutoSeconds, but two passes
+constexpr double kAutoSeconds = 2;        // where two do not take twice that
 
 double seconds_of(const auto& work) {
   const uint64_t begin = kernels::steady_now_ns();
@@ -116,10 +117,11 @@ class ModelBench {
 
   // The best of some passes, with the machine's rates measured between them.
   double best_of(BenchFigure& figure, const auto& pass) {
-    const uint32_t passes = repeat_ != 0 ? repeat_ : kAutoRepeat;
+    const uint32_t passes = repeat_ != 0 ? repeat_ : kAutoPasses;
     double best = 0, total = 0;
     for (uint32_t done = 0; done < passes; ++done) {
-      if (done != 0 && repeat_ == 0 && total >= kAutoSeconds) break;
+      const bool enough = total >= kAutoSeconds && (done >= 2 || total >= 2 * kAutoSeconds);
+      if (repeat_ == 0 && enough) break;
       const double seconds = pass();
       best = done == 0 ? seconds : std::min(best, seconds);
       total += seconds;
@@ -164,7 +166,7 @@ ModelOptions model_options(const EngineConfig& config) {
 BenchEngine::Size size_for(const EngineConfig& config, const BenchOptions& options) {
   BenchEngine::Size size;
   size.chunk_tokens = config.chunk_tokens;
-  const uint32_t repeat = options.repeat != 0 ? options.repeat : kAutoRepeat;
+  const uint32_t repeat = options.repeat != 0 ? options.repeat : kAutoPasses;
   for (const BenchPoint& point : options.points) {
     const bool prefill = point.kind == BenchPoint::Kind::kPrefill;
     const uint32_t sequences = prefill ? 1 : point.count;
