@@ -1,12 +1,10 @@
 #include "kernels/cpu/matrix.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "kernels/base/verify.hpp"
+#include "kernels/cpu/panel_memory.hpp"
 #include "kernels/cpu/thread_pool.hpp"
 
 namespace kernels::cpu {
@@ -56,30 +54,22 @@ void pack_fp4(const MatrixView& view, size_t first, size_t count, std::byte* tar
 
 }  // namespace
 
-PanelMatrix::PanelMatrix(const MatrixView& view, ThreadPool& pool)
-    : Matrix(view.dtype, view.n, view.k),
-      panel_bytes_(panel_bytes_of(view)),
-      data_(nullptr, Release{0}) {
+PanelMatrix::PanelMatrix(const MatrixView& view, PanelMemory& memory, ThreadPool& pool)
+    : Matrix(view.dtype, view.n, view.k), panel_bytes_(panel_bytes_of(view)) {
   VERIFY(view.n > 0);
   VERIFY(view.k > 0);
   VERIFY(view.data != nullptr);
   VERIFY(view.dtype != DType::kMXFP4 || view.scale != nullptr);
   VERIFY(view.dtype != DType::kU8);
-  const size_t size = bytes();
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  ::madvise(memory, size, MADV_HUGEPAGE);  // fewer TLB misses on a stream
-  data_ = std::unique_ptr<std::byte, Release>(static_cast<std::byte*>(memory), Release{size});
+  data_ = memory.take(bytes());
   pool.parallel_for(panel_count(), [&](size_t index, unsigned) { pack_panel(view, index); });
 }
-
-void PanelMatrix::Release::operator()(std::byte* data) const { ::munmap(data, bytes); }
 
 void PanelMatrix::pack_panel(const MatrixView& view, size_t index) {
   const size_t first = index * kPanel;
   const size_t count = std::min(kPanel, view.n - first);
   std::byte* target =
-      data_.get() + index * panel_bytes_;  // mapped memory: columns past n are already zero
+      data_.get() + index * panel_bytes_;  // zeroed memory: columns past n stay zero
   switch (view.dtype) {
     case DType::kF32:
       return pack_rows<uint32_t>(view, first, count, target, [](size_t c) { return c; });

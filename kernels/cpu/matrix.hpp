@@ -9,6 +9,7 @@
 
 namespace kernels::cpu {
 
+class PanelMemory;
 class ThreadPool;
 
 constexpr size_t kPanel = 16;     // outputs
@@ -27,7 +28,7 @@ constexpr size_t kFp4BlockBytes = kPanel + 8 * kFp4RunBytes;  // 272 B for 512 w
 // data() + p * panel_bytes().
 class PanelMatrix final : public Matrix {
  public:
-  PanelMatrix(const MatrixView& view, ThreadPool& pool);
+  PanelMatrix(const MatrixView& view, PanelMemory& memory, ThreadPool& pool);
 
   size_t bytes() const override { return panel_count() * panel_bytes_; }
   size_t panel_count() const { return (n() + kPanel - 1) / kPanel; }
@@ -35,15 +36,10 @@ class PanelMatrix final : public Matrix {
   const std::byte* panel(size_t index) const { return data_.get() + index * panel_bytes_; }
 
  private:
-  struct Release {
-    size_t bytes;
-    void operator()(std::byte* data) const;
-  };
-
   void pack_panel(const MatrixView& view, size_t index);
 
   size_t panel_bytes_;
-  std::unique_ptr<std::byte, Release> data_;
+  std::shared_ptr<std::byte> data_;  // a part of a run that other matrices share
 };
 
 }  // namespace kernels::cpu

@@ -11,6 +11,7 @@
 #include "kernels/cpu/matmul.hpp"
 #include "kernels/cpu/matrix.hpp"
 #include "kernels/cpu/mla_engine.hpp"
+#include "kernels/cpu/panel_memory.hpp"
 #include "kernels/cpu/route.hpp"
 #include "kernels/cpu/row_loop.hpp"
 #include "kernels/cpu/rows.hpp"
@@ -52,7 +53,7 @@ class CpuOps final : public Ops {
         scratch_(threads) {}
 
   MatrixPtr pack(const MatrixView& view) override {
-    return std::make_unique<PanelMatrix>(view, pool_);
+    return std::make_unique<PanelMatrix>(view, panels_, pool_);
   }
 
   void matmul(Rows x, const Matrix& w, MutableRows y, size_t rows) override {
@@ -174,6 +175,7 @@ class CpuOps final : public Ops {
   }
 
   ThreadPool pool_;
+  PanelMemory panels_;
   MatmulEngine matmul_;
   ExpertEngine experts_;
   MlaEngine mla_;
