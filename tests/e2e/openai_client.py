@@ -102,9 +102,9 @@ class Checks:
             assert [calls[i] for i in sorted(calls)] == [
                 {"name": c.function.name, "arguments": c.function.arguments} for c in message.tool_calls or []]
             usage = chunks[-1].usage
-    assert chunks[-1].choices == []
-    for count in ("prompt_tokens", "completion_tokens", "total_tokens"):  # the second is cached
-        assert getattr(usage, count) == getattr(whole.usage, count), count
+            assert chunks[-1].choices == []
+            for count in ("prompt_tokens", "completion_tokens", "total_tokens"):  # the second is cached
+                assert getattr(usage, count) == getattr(whole.usage, count), count
             assert all(chunk.usage is None for chunk in chunks[:-1])
             assert len({chunk.id for chunk in chunks}) == 1
 
