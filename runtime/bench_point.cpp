@@ -10,9 +10,9 @@ constexpr uint32_t kMaxTokens = 1u << 20;  // of a prompt or a context
 constexpr uint32_t kMaxSequences = 512;
 
 kernels::Error wrong(std::string_view name) {
-  return kernels::invalid("\"" + std::string(name) +
-                          "\" is not a point; points are prefill_N (N from 1 to 1048576), decode_B "
-                          "(B from 1 to 512) and decode_B_depth_D (D from 1 to 1048576)");
+  return kernels::invalid("no point is called \"" + std::string(name) +
+                          "\"; points are prefill_N (N from 1 to 1048576), decode_B (B from 1 to "
+                          "512) and decode_B_depth_D (D from 1 to 1048576)");
 }
 
 // Takes "<prefix><number>" off the front of `text`.
