@@ -129,6 +129,14 @@ TEST_CASE("Lines fit in 100 columns", "[layering]") {
   CHECK(found == "");
 }
 
+TEST_CASE("The name of a test is no option of the test program", "[layering]") {
+  // ctest passes it as an argument.
+  const std::regex option(R"(TEST_CASE\s*\(\s*"-)");
+  const auto found = offenders(
+      {"tests"}, [&](const SourceLine& line) { return std::regex_search(line.text, option); });
+  CHECK(found == "");
+}
+
 TEST_CASE("No canonical path calls libm or reduces across lanes in hardware order", "[layering]") {
   const std::regex offender(
       R"(\bstd::(exp|exp2|expm1|log|log2|log1p|tanh|sinh|cosh|sin|cos|pow|accumulate|reduce|inner_product)\s*\(|\b(ReduceSum|SumOfLanes)\s*\()");

@@ -61,7 +61,7 @@ void check_has(const std::set<std::string>& names, std::initializer_list<const c
 
 }  // namespace
 
-TEST_CASE("--bench --json prints one object of tokens per second, and a profile of the run",
+TEST_CASE("The benchmark prints one object of tokens per second, and a profile of the run",
           "[e2e]") {
   const TemporaryFile profile("bench.json");
   const std::string text =

@@ -1,5 +1,6 @@
 // The model benchmark measures what it says, on a model small enough for a test.
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -58,10 +59,13 @@ TEST_CASE("Each bench point gets a figure, in the table and in the object", "[ru
   });
   REQUIRE(report.figures.size() == 4);
   CHECK(rows.size() == 4);
-  const auto object = boost::json::parse(runtime::bench_json(report)).as_object();
+  const std::string json = runtime::bench_json(report);
+  const auto object = boost::json::parse(json).as_object();
   for (const runtime::BenchFigure& figure : report.figures) {
     CAPTURE(to_string(figure.point));
-    CHECK(object.at(to_string(figure.point)).as_double() == figure.tokens_per_s);
+    // As text: the parser may miss the nearest double by one.
+    const std::string value = boost::json::serialize(boost::json::value(figure.tokens_per_s));
+    CHECK_THAT(json, Catch::Contains(to_string(figure.point) + "\":" + value));
     CHECK(figure.tokens_per_s > 0);
     CHECK(figure.rates.read > 0);
     CHECK(figure.rates.flops > 0);
