@@ -24,9 +24,6 @@ class ForwardingOps : public Ops {
   void add(Rows x, MutableRows y, size_t rows, size_t width) override {
     inner_.add(x, y, rows, width);
   }
-  void copy(Rows x, MutableRows y, size_t rows, size_t width) override {
-    inner_.copy(x, y, rows, width);
-  }
   void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
            size_t width) override {
     inner_.glu(act, gate, up, out, rows, width);

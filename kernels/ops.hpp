@@ -197,8 +197,7 @@ class Ops {
   virtual void rms_norm(Rows x, const float* weight, float eps, MutableRows y, size_t rows,
                         size_t width) = 0;
 
-  virtual void add(Rows x, MutableRows y, size_t rows, size_t width) = 0;   // y += x
-  virtual void copy(Rows x, MutableRows y, size_t rows, size_t width) = 0;  // y = x
+  virtual void add(Rows x, MutableRows y, size_t rows, size_t width) = 0;  // y += x
   virtual void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
                    size_t width) = 0;
 

@@ -34,10 +34,6 @@ class TracedOps final : public ForwardingOps {
     const TraceSpan span("add", {{"rows", rows}, {"width", width}});
     ForwardingOps::add(x, y, rows, width);
   }
-  void copy(Rows x, MutableRows y, size_t rows, size_t width) override {
-    const TraceSpan span("copy", {{"rows", rows}, {"width", width}});
-    ForwardingOps::copy(x, y, rows, width);
-  }
   void glu(const ActivationSpec& act, Rows gate, Rows up, MutableRows out, size_t rows,
            size_t width) override {
     const TraceSpan span("glu", {{"rows", rows}, {"width", width}});
@@ -50,9 +46,8 @@ class TracedOps final : public ForwardingOps {
     ForwardingOps::residual_scores(x, gains, eps, scores, rows, width);
   }
   void residual_mix(const ResidualArgs& args, size_t rows) override {
-    const TraceSpan span("residual_mix", {{"rows", rows},
-                                          {"width", args.width},
-                                          {"sources", args.bank.size() + 1}});
+    const TraceSpan span(
+        "residual_mix", {{"rows", rows}, {"width", args.width}, {"sources", args.bank.size() + 1}});
     ForwardingOps::residual_mix(args, rows);
   }
   void kda(const KdaArgs& args, const BatchView& batch) override {

@@ -118,10 +118,10 @@ void attend(const MlaAttention& a, const MlaTask& task, float* scratch) {
 }
 
 void finish(const MlaAttention& a, const MlaTask& task, size_t query) {
-  const size_t queries = task.queries(), latent = padded(a.args->kv_lora);
+  const size_t queries = task.queries(), latent = cpu::mla_padded_width(a.args->kv_lora);
   const size_t step = cpu::mla_partial_floats(*a.args, queries);
   const auto partial = [&](size_t span) {
-    return Partial(task.partials + span * step, (queries + 7) / 8 * 8, latent);
+    return Partial(task.partials + span * step, cpu::mla_padded_queries(queries), latent);
   };
   const Partial total = partial(0);
   for (size_t span = 1; span * kAttentionSpan < visible_to(task, query); ++span)
@@ -165,7 +165,7 @@ uint32_t mla_spans(const Segment& segment, uint32_t row_end) {
 }
 
 size_t mla_partial_floats(const MlaArgs& args, size_t queries) {
-  return (queries + 7) / 8 * 8 * ((args.kv_lora + 15) / 16 * 16 + 2);
+  return mla_padded_queries(queries) * (mla_padded_width(args.kv_lora) + 2);
 }
 
 size_t mla_scratch(const MlaArgs& args) {

@@ -40,6 +40,10 @@ std::byte* mla_cache_row(const MlaArgs& args, const BatchView& batch, const Segm
 // d_rope] is scratch.
 void mla_append(const MlaArgs& args, const float* ckv, std::byte* target, float* normed);
 
+// Queries are scored in groups of 8 or 16, widths walked in sixteens.
+constexpr size_t mla_padded_queries(size_t queries) { return (queries + 7) / 8 * 8; }
+constexpr size_t mla_padded_width(size_t width) { return (width + 15) / 16 * 16; }
+
 uint32_t mla_spans(const Segment& segment, uint32_t row_end);  // spans that rows < row_end see
 size_t mla_partial_floats(const MlaArgs& args, size_t queries);
 size_t mla_scratch(const MlaArgs& args);  // floats

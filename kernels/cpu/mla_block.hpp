@@ -23,8 +23,6 @@ using cpu::MlaTask;
 constexpr size_t kBlock = kAttentionBlock;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-size_t padded(size_t width) { return (width + 15) / 16 * 16; }
-
 // What some positions add up to, for each query of a task.
 struct Partial {
   float* out;  // [queries][latent]
@@ -52,9 +50,9 @@ struct Work {
 
   Work(const MlaArgs& args, const MlaTask& task, float* scratch)
       : queries(task.queries()),
-        padded((queries + 7) / 8 * 8),
+        padded(cpu::mla_padded_queries(queries)),
         width(args.kv_lora + args.d_rope),
-        latent((args.kv_lora + 15) / 16 * 16),
+        latent(cpu::mla_padded_width(args.kv_lora)),
         query(scratch),
         score(query + padded * width),
         visible(score + padded * kBlock),
@@ -98,7 +96,9 @@ KERNEL_FN void widen_bf16(const uint16_t* from, float* to, size_t count) {
   for (; i < count; ++i) to[i] = bf16_to_float(from[i]);
 }
 
-size_t copy_stride(size_t width) { return padded(width) + 16; }  // never a power of two
+size_t copy_stride(size_t width) {
+  return cpu::mla_padded_width(width) + 16;
+}  // never a power of two
 
 // About how many times the tiles of a block call Fetch::one().
 size_t turns(const Work& work) {

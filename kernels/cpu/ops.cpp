@@ -3,7 +3,6 @@
 #include "kernels/ops.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/base/verify.hpp"
 #include "kernels/cpu/experts.hpp"
@@ -81,12 +80,6 @@ class CpuOps final : public Ops {
   void add(Rows x, MutableRows y, size_t rows, size_t width) override {
     for_columns(rows, width, 1, [&](size_t row, size_t column, size_t count) {
       add_row(x.data + row * x.ld + column, y.data + row * y.ld + column, count);
-    });
-  }
-
-  void copy(Rows x, MutableRows y, size_t rows, size_t width) override {
-    for_rows(rows, width, [&](size_t row) {
-      std::memmove(y.data + row * y.ld, x.data + row * x.ld, width * sizeof(float));
     });
   }
 

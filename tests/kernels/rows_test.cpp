@@ -228,7 +228,7 @@ TEST_CASE("embed reads rows of bf16, fp16 and fp32 tables exactly", "[kernels]")
   }
 }
 
-TEST_CASE("add and copy move rows with a stride", "[kernels]") {
+TEST_CASE("add moves rows with a stride", "[kernels]") {
   std::mt19937 rng(6);
   const size_t rows = 40, width = 1000, ld = 1010;
   const auto x = tools::random_floats(rng, rows * ld),
@@ -238,6 +238,4 @@ TEST_CASE("add and copy move rows with a stride", "[kernels]") {
   ops->add({x.data(), ld}, {y.data(), ld}, rows, width);
   for (size_t i = 0; i < y.size(); ++i)
     REQUIRE(y[i] == (i % ld < width ? before[i] + x[i] : before[i]));
-  ops->copy({x.data(), ld}, {y.data(), ld}, rows, width);
-  for (size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (i % ld < width ? x[i] : before[i]));
 }
