@@ -4,7 +4,6 @@
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "actors/cache_namespace.hpp"
@@ -19,7 +18,8 @@ namespace {
 
 std::unique_ptr<memory::BlockPool> make_pool(const runtime::EngineConfig& config,
                                              const runtime::CacheGeometry& geometry) {
-  const memory::ArenaConfig arena{arena_bytes(config), geometry.state_bytes, geometry.page_bytes};
+  const memory::ArenaConfig arena{runtime::arena_bytes(config), geometry.state_bytes,
+                                  geometry.page_bytes};
   const auto state_share = split_share(config.memory);
   try {
     return state_share ? memory::make_split_pool(arena, *state_share)
@@ -64,7 +64,7 @@ ServiceInfo make_info(const runtime::EngineConfig& config, const runtime::Model&
   info.max_queue = config.max_queue;
   info.threads = threads;
   info.weight_bytes = model.weight_bytes();
-  info.arena_bytes = arena_bytes(config);
+  info.arena_bytes = runtime::arena_bytes(config);
   info.state_bytes = geometry.state_bytes;
   info.page_bytes = geometry.page_bytes;
   info.kernel_target = kernels::cpu_target_name();
@@ -78,15 +78,10 @@ ServiceInfo make_info(const runtime::EngineConfig& config, const runtime::Model&
 
 EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& factory) {
   check_config(config);
-  const unsigned threads =
-      config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads = runtime::worker_threads(config);
   device_ = kernels::make_cpu_device();
   ops_ = kernels::make_traced_ops(kernels::make_cpu_ops(threads));
-  runtime::ModelOptions options;
-  options.page_tokens = config.page_tokens;
-  options.kv_dtype = kv_dtype(config.kv_dtype);
-  options.max_rows = config.chunk_tokens;
-  LoadedModel loaded = factory(*ops_, options);
+  LoadedModel loaded = factory(*ops_, runtime::model_options(config));
 
   facts_.cache = make_cache(config, *loaded.model);
   const uint32_t positions_max = facts_.cache->positions_max();
@@ -105,7 +100,7 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   facts_.arithmetic_id = arithmetic_id(facts_.info);
 
   runtime::EngineLayout layout;
-  layout.arena_bytes = arena_bytes(config);
+  layout.arena_bytes = runtime::arena_bytes(config);
   layout.states = facts_.cache->pool().state_region();
   layout.pages = facts_.cache->pool().page_region();
   engine_ = std::make_unique<runtime::Engine>(*device_, std::move(loaded.model), layout);

@@ -7,14 +7,13 @@
 #include <string_view>
 #include <system_error>
 
+#include "memory/ids.hpp"
 #include "runtime/chat.hpp"
+#include "runtime/checkpoint_planner.hpp"
 
 namespace actors {
 namespace {
 
-// Chunks may end anywhere; smaller ones are refused so that no deployment comes to depend on
-// a prompt finer than a recurrent state can be saved at (the chunk of the KDA prefill, 64 rows).
-constexpr uint32_t kChunkTokensMin = 64;
 constexpr uint32_t kPageTokensMax = 1024;
 
 void demand(bool fine, const std::string& message) {
@@ -25,17 +24,7 @@ bool is_cuda(const std::string& device) {
   return device == "cuda" || device.rfind("cuda:", 0) == 0;
 }
 
-uint64_t pages_of(uint64_t tokens, uint32_t page_tokens) {
-  return (tokens + page_tokens - 1) / page_tokens;
-}
-
 }  // namespace
-
-kernels::DType kv_dtype(const std::string& name) {
-  if (name == "f32") return kernels::DType::kF32;
-  if (name == "bf16") return kernels::DType::kBF16;
-  throw std::invalid_argument("kv_dtype: \"" + name + "\" is unknown; f32 and bf16 exist");
-}
 
 std::optional<double> split_share(const std::string& memory) {
   if (memory == "unified") return std::nullopt;
@@ -60,7 +49,7 @@ uint32_t context_length(const runtime::EngineConfig& config, uint32_t model_max,
                                " is more than the model's maximum of " + std::to_string(own_max));
   demand(asked <= positions_max,
          "context_length: " + std::to_string(asked) + " needs " +
-             std::to_string(pages_of(asked, config.page_tokens)) +
+             std::to_string(memory::pages_for(asked, config.page_tokens)) +
              " pages, memory_gb = " + std::to_string(config.memory_gb) + " leaves " +
              std::to_string(positions_max / config.page_tokens) + " beside one state (" +
              std::to_string(positions_max) + " tokens); raise memory_gb");
@@ -71,15 +60,17 @@ void check_config(const runtime::EngineConfig& config) {
   demand(!is_cuda(config.device), "device: the CUDA backend has no model kernels yet; use cpu");
   demand(config.device == "cpu" || config.device == "null",
          "device: \"" + config.device + "\" is unknown; cpu, cuda and null exist");
-  kv_dtype(config.kv_dtype);
+  runtime::kv_dtype(config.kv_dtype);
   demand(config.page_tokens > 0 && (config.page_tokens & (config.page_tokens - 1)) == 0 &&
              config.page_tokens <= kPageTokensMax,
          "page_tokens: must be a power of two up to " + std::to_string(kPageTokensMax) + ", got " +
              std::to_string(config.page_tokens));
-  demand(config.chunk_tokens >= std::max(kChunkTokensMin, config.page_tokens),
-         "chunk_tokens: must be at least " +
-             std::to_string(std::max(kChunkTokensMin, config.page_tokens)) +
-             " and at least page_tokens, got " + std::to_string(config.chunk_tokens));
+  // Chunks may end anywhere; smaller ones than the grid of checkpoints would never save a state at
+  // their end.
+  const uint32_t grid = runtime::CheckpointPlanner(config.page_tokens).grid();
+  demand(config.chunk_tokens >= grid, "chunk_tokens: must be at least " + std::to_string(grid) +
+                                          " and at least page_tokens, got " +
+                                          std::to_string(config.chunk_tokens));
   demand(config.chunk_tokens <= 65536,
          "chunk_tokens: must be at most 65536, got " + std::to_string(config.chunk_tokens));
   demand(config.max_running_requests > 0, "max_running_requests: must be at least 1");

@@ -6,19 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "kernels/base/dtype.hpp"
 #include "runtime/engine_config.hpp"
 
 namespace actors {
 
 // All that can be known without the model.
 void check_config(const runtime::EngineConfig& config);
-
-kernels::DType kv_dtype(const std::string& name);
-
-inline uint64_t arena_bytes(const runtime::EngineConfig& config) {
-  return static_cast<uint64_t>(config.memory_gb * 1024.0 * 1024.0 * 1024.0);
-}
 
 // The part for states of "split:RATIO"; nothing for "unified".
 std::optional<double> split_share(const std::string& memory);

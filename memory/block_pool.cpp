@@ -27,11 +27,9 @@ BlockPool::Region states_in(const ArenaConfig& config, std::optional<uint64_t> b
 // Ends at the arena's end (up to the alignment), so that page 0 counted from there is as far from
 // the states as can be.
 BlockPool::Region pages_in(const ArenaConfig& config, std::optional<uint64_t> border) {
-  const uint64_t room = config.arena_bytes - border.value_or(0);
-  uint32_t blocks = clamp_count(room / config.page_bytes);
-  auto offset = [&] { return align_down(config.arena_bytes - blocks * config.page_bytes); };
-  if (offset() < border.value_or(0)) --blocks;
-  return {offset(), config.page_bytes, blocks};
+  const uint64_t room = config.arena_bytes - align_up(border.value_or(0));
+  const uint32_t blocks = clamp_count(room / config.page_bytes);
+  return {align_down(config.arena_bytes - blocks * config.page_bytes), config.page_bytes, blocks};
 }
 
 void check_config(const ArenaConfig& config) {

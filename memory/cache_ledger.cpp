@@ -11,11 +11,9 @@ uint32_t Admission::own_pages() const {
   return static_cast<uint32_t>(std::count(borrowed.begin(), borrowed.end(), false));
 }
 
-Admission& CacheLedger::open(uint64_t ticket, Admission admission) {
+void CacheLedger::open(uint64_t ticket, Admission admission) {
   VERIFY(ticket != 0);
-  const auto [entry, fresh] = admissions_.emplace(ticket, std::move(admission));
-  VERIFY(fresh);
-  return entry->second;
+  VERIFY(admissions_.emplace(ticket, std::move(admission)).second);
 }
 
 Admission* CacheLedger::find(uint64_t ticket) {

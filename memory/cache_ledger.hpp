@@ -27,9 +27,9 @@ struct Admission {
 
 class CacheLedger {
  public:
-  Admission& open(uint64_t ticket, Admission admission);  // VERIFYs that the ticket is new
-  Admission* find(uint64_t ticket);                       // nullptr: unknown
-  Admission& at(uint64_t ticket);                         // VERIFYs that it is known
+  void open(uint64_t ticket, Admission admission);  // VERIFYs that the ticket is new
+  Admission* find(uint64_t ticket);                 // nullptr: unknown
+  Admission& at(uint64_t ticket);                   // VERIFYs that it is known
   Admission close(uint64_t ticket);
   const std::map<uint64_t, Admission>& all() const { return admissions_; }
   std::vector<Receipt> receipts() const;

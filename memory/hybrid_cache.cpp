@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kRecentMax = 256;  // admissions that a console can ask about
 
-uint32_t pages_for(uint32_t positions, uint32_t page_tokens) {
-  return positions / page_tokens + (positions % page_tokens != 0 ? 1 : 0);
-}
-
 }  // namespace
 
 HybridCache::HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> pool,
@@ -34,13 +30,7 @@ void HybridCache::handle(const CacheRequest& request, CacheReply& out) {
 }
 
 void HybridCache::flush(CacheReply& out) {
-  const Shortage everything{true, true, true};
-  policy_->refresh(tree_, tree_.take_changed());
-  while (const auto victim = policy_->pick(tree_, everything)) {
-    Freed freed;
-    tree_.evict(*victim, freed);
-    give_back(freed, EvictionReason::kRoom);
-    policy_->refresh(tree_, tree_.take_changed());
+  while (evict_one({true, true, true})) {
   }
   pool_->settle(out.commands);
 }
@@ -61,6 +51,16 @@ void HybridCache::give_back(Freed& freed, EvictionReason reason) {
   freed = {};
 }
 
+bool HybridCache::evict_one(Shortage shortage) {
+  policy_->refresh(tree_, tree_.take_changed());
+  const auto victim = policy_->pick(tree_, shortage);
+  if (!victim) return false;
+  Freed freed;
+  tree_.evict(*victim, freed);
+  give_back(freed, EvictionReason::kRoom);
+  return true;
+}
+
 bool HybridCache::make_room(BlockWant want) {
   if (pool_->fits(want)) return true;
   if (!pool_->fits(want, {tree_.evictable_slots(), tree_.evictable_pages()})) return false;
@@ -68,12 +68,7 @@ bool HybridCache::make_room(BlockWant want) {
     Shortage shortage{!pool_->fits({want.slots, 0}), !pool_->fits({0, want.pages}),
                       pool_->unified()};
     if (!shortage.slots && !shortage.pages) shortage.slots = shortage.pages = true;  // together
-    policy_->refresh(tree_, tree_.take_changed());
-    const auto victim = policy_->pick(tree_, shortage);
-    if (!victim) return false;  // a copy pins what would have to move
-    Freed freed;
-    tree_.evict(*victim, freed);
-    give_back(freed, EvictionReason::kRoom);
+    if (!evict_one(shortage)) return false;  // a copy pins what would have to move
   }
   return true;
 }
@@ -259,12 +254,10 @@ void HybridCache::on(const Drop& request, CacheReply&) {
   }
   Freed freed;
   tree_.release(closed.receipt, freed);
-  if (request.poisoned) {
-    give_back(freed, EvictionReason::kRoom);
-    tree_.poison(closed.key, request.ticket, freed);
-    give_back(freed, EvictionReason::kPoisoned);
-  }
   give_back(freed, EvictionReason::kRoom);
+  if (!request.poisoned) return;
+  tree_.poison(closed.key, request.ticket, freed);
+  give_back(freed, EvictionReason::kPoisoned);
 }
 
 }  // namespace memory

@@ -59,6 +59,8 @@ class HybridCache {
   void on(const Drop& request, CacheReply& out);
 
   bool make_room(BlockWant want);  // by eviction; false: nothing was evicted that could have helped
+  // What the policy gives up first. False: nothing relieves the shortage.
+  bool evict_one(Shortage shortage);
   std::optional<SlotId> acquire_slot(CacheReply& out);
   void give_back(Freed& freed, EvictionReason reason);
   void count_open(const Open& request, const Match& match, bool gave_up, OpenRecord record);

@@ -26,6 +26,11 @@ struct PageId {
   auto fields() { return std::tie(index, generation); }
 };
 
+// Pages that hold `positions` positions.
+constexpr uint64_t pages_for(uint64_t positions, uint32_t page_tokens) {
+  return (positions + page_tokens - 1) / page_tokens;
+}
+
 // The running life of one choice of one request; owner of blocks. Never reused in a process.
 struct SequenceId {
   uint64_t value = 0;

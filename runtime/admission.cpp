@@ -15,7 +15,7 @@ Admission::Admission(const SchedulerConfig& config)
 }
 
 uint32_t Admission::pages_for(uint64_t positions) const {
-  return static_cast<uint32_t>((positions + config_.page_tokens - 1) / config_.page_tokens);
+  return static_cast<uint32_t>(memory::pages_for(positions, config_.page_tokens));
 }
 
 std::optional<kernels::Error> Admission::refuse(const NewSequence& sequence) const {

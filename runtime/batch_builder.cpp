@@ -21,7 +21,7 @@ void BatchBuilder::add(const PlanRow& row, SequenceRecord& record, const BlockTa
   segments_.push_back({row_begin, row.count, row.position,
                        slots.physical(slot.index, slot.generation),
                        static_cast<uint32_t>(pages_.size()), record.shared()});
-  const uint32_t page_count = (record.length() + page_tokens_ - 1) / page_tokens_;
+  const uint64_t page_count = memory::pages_for(record.length(), page_tokens_);
   VERIFY(page_count <= record.pages().size());
   for (const PageId page : record.pages().first(page_count)) {
     pages_.push_back(pages.physical(page.index, page.generation));
@@ -50,10 +50,8 @@ void BatchBuilder::add(const PlanRow& row, SequenceRecord& record, const BlockTa
 }
 
 ForwardBatch BatchBuilder::batch() const {
-  return {tokens_,
-          {segments_, pages_, static_cast<uint32_t>(tokens_.size())},
-          logit_rows_,
-          captures_};
+  return {
+      tokens_, {segments_, pages_, static_cast<uint32_t>(tokens_.size())}, logit_rows_, captures_};
 }
 
 }  // namespace runtime

@@ -37,14 +37,6 @@ class ResidentDevice final : public kernels::Device {
   kernels::Device& device_;
 };
 
-EngineLayout layout_for(const CacheGeometry& geometry, uint32_t slots, uint32_t pages) {
-  EngineLayout layout;
-  layout.states = {0, geometry.state_bytes, slots};
-  layout.pages = {slots * geometry.state_bytes, geometry.page_bytes, pages};
-  layout.arena_bytes = layout.pages.offset + pages * geometry.page_bytes;
-  return layout;
-}
-
 }  // namespace
 
 BenchEngine::BenchEngine(kernels::Device& device, std::unique_ptr<Model> model, const Size& size)
@@ -53,7 +45,8 @@ BenchEngine::BenchEngine(kernels::Device& device, std::unique_ptr<Model> model, 
       page_tokens_(model->geometry().page_tokens),
       random_(kSeed, "tokens") {
   ResidentDevice resident(device);
-  const EngineLayout layout = layout_for(model->geometry(), size.sequences, size.pages);
+  const EngineLayout layout =
+      EngineLayout::side_by_side(model->geometry(), size.sequences, size.pages);
   engine_ = std::make_unique<Engine>(resident, std::move(model), layout);
   bind_all();
 }
@@ -104,7 +97,7 @@ PlanRow BenchEngine::row(uint32_t index, uint32_t count) {
     row.start = std::move(start);
   }
   sequence.position += count;
-  const uint32_t pages = (sequence.position + page_tokens_ - 1) / page_tokens_;
+  const uint64_t pages = memory::pages_for(sequence.position, page_tokens_);
   for (; sequence.pages < pages; ++sequence.pages) {
     VERIFY(next_page_ < size_.pages);
     row.new_pages.push_back({next_page_++, 1});

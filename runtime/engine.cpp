@@ -38,6 +38,15 @@ bool all_finite(std::span<const float> values) {
 
 }  // namespace
 
+EngineLayout EngineLayout::side_by_side(const CacheGeometry& geometry, uint32_t slots,
+                                        uint32_t pages) {
+  EngineLayout layout;
+  layout.states = {0, geometry.state_bytes, slots};
+  layout.pages = {slots * geometry.state_bytes, geometry.page_bytes, pages};
+  layout.arena_bytes = layout.pages.offset + pages * geometry.page_bytes;
+  return layout;
+}
+
 struct Engine::Impl {
   Impl(kernels::Device& device, std::unique_ptr<Model> owned_model,
        const EngineLayout& memory_layout)

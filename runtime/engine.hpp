@@ -16,6 +16,9 @@ namespace runtime {
 struct EngineLayout {  // where the pool put the two kinds of blocks in the arena
   uint64_t arena_bytes = 0;
   memory::BlockPool::Region states, pages;
+
+  // Without a pool: so many slots, then so many pages.
+  static EngineLayout side_by_side(const CacheGeometry& geometry, uint32_t slots, uint32_t pages);
 };
 
 class Engine {

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/base/dtype.hpp"
+#include "runtime/model.hpp"
+
 namespace runtime {
 
 struct EngineConfig {
@@ -26,5 +29,12 @@ struct EngineConfig {
                              // finds no room for all gets 429
   std::string default_reasoning_effort = "max";  // low | medium | high | max
 };
+
+// Of EngineConfig::kv_dtype. Throws std::invalid_argument whose message begins with the setting's
+// name.
+kernels::DType kv_dtype(const std::string& name);
+uint64_t arena_bytes(const EngineConfig& config);
+unsigned worker_threads(const EngineConfig& config);
+ModelOptions model_options(const EngineConfig& config);  // throws as kv_dtype() does
 
 }  // namespace runtime

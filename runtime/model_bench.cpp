@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "kernels/base/steady_clock.hpp"
@@ -131,10 +130,11 @@ class ModelBench {
   }
 
   static void judge(BenchFigure& figure, const StepCosts& least, double seconds) {
-    const double bytes_s = least.bytes / figure.rates.read;
-    const double flops_s = least.flops / figure.rates.flops;
-    figure.limit = bytes_s > flops_s ? BenchFigure::Limit::kBytes : BenchFigure::Limit::kFlops;
-    figure.fraction = std::max(bytes_s, flops_s) / seconds;
+    const kernels::CeilingRates& rates = figure.rates;
+    figure.limit = least.bytes / rates.read > least.flops / rates.flops
+                       ? BenchFigure::Limit::kBytes
+                       : BenchFigure::Limit::kFlops;
+    figure.fraction = least.seconds(rates.read, rates.flops) / seconds;
   }
 
   void judge_depth(BenchFigure& figure, double step) const {
@@ -154,14 +154,6 @@ class ModelBench {
   uint32_t repeat_;
   kernels::Ceilings ceilings_;
 };
-
-ModelOptions model_options(const EngineConfig& config) {
-  ModelOptions options;
-  options.page_tokens = config.page_tokens;
-  options.kv_dtype = config.kv_dtype == "bf16" ? kernels::DType::kBF16 : kernels::DType::kF32;
-  options.max_rows = config.chunk_tokens;
-  return options;
-}
 
 BenchEngine::Size size_for(const EngineConfig& config, const BenchOptions& options) {
   BenchEngine::Size size;
@@ -184,12 +176,11 @@ BenchEngine::Size size_for(const EngineConfig& config, const BenchOptions& optio
 void check_memory(const EngineConfig& config, const CacheGeometry& geometry,
                   const BenchEngine::Size& size) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-  const double need =
-      static_cast<double>(size.sequences * geometry.state_bytes + size.pages * geometry.page_bytes);
-  if (need <= config.memory_gb * kGiB) return;
-  throw std::runtime_error("memory-gb: these points need " + std::to_string(need / kGiB) +
-                           " GiB of states and pages, " + std::to_string(config.memory_gb) +
-                           " are allowed");
+  const uint64_t need = size.sequences * geometry.state_bytes + size.pages * geometry.page_bytes;
+  if (need <= arena_bytes(config)) return;
+  throw std::runtime_error(
+      "memory-gb: these points need " + std::to_string(static_cast<double>(need) / kGiB) +
+      " GiB of states and pages, " + std::to_string(config.memory_gb) + " are allowed");
 }
 
 }  // namespace
@@ -201,8 +192,7 @@ BenchReport bench_model(const EngineConfig& config, const BenchOptions& options,
   BenchReport report;
   report.model = config.model;
   report.target = kernels::cpu_target_name();
-  report.threads =
-      config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
+  report.threads = worker_threads(config);
   const BenchEngine::Size size = size_for(config, options);
   const ModelOptions model_settings = model_options(config);
   const auto device = kernels::make_cpu_device();

@@ -49,12 +49,14 @@ kernels::MutableRows ResidualStream::begin(size_t rows) {
 void ResidualStream::attention_input(kernels::Ops& ops, uint32_t layer, const float* norm,
                                      kernels::MutableRows out) {
   mix(ops, 2 * size_t{layer}, 0, rows_, norm, out);
+  absorbed();
   if (block_ != 0 && layer % block_ == 0) bank(ops, 2 * size_t{layer} + 1);
 }
 
 void ResidualStream::ffn_input(kernels::Ops& ops, uint32_t layer, const float* norm,
                                kernels::MutableRows out) {
   mix(ops, 2 * size_t{layer} + 1, 0, rows_, norm, out);
+  absorbed();
 }
 
 // The prefix's buffer stays where it is and becomes the newest bank row, scored for every mix from
@@ -71,11 +73,13 @@ void ResidualStream::bank(kernels::Ops& ops, size_t next_mix) {
 
 void ResidualStream::read_out(kernels::Ops& ops, size_t first, size_t count, const float* norm,
                               kernels::MutableRows out) {
-  const kernels::Rows sublayer = sublayer_;
-  const bool empty = prefix_empty_;
   mix(ops, gains_.size() - 1, first, count, norm, out);
-  sublayer_ = sublayer;  // other rows still wait for theirs
-  prefix_empty_ = empty;
+}
+
+// The prefix of every row holds the sublayer's output now.
+void ResidualStream::absorbed() {
+  if (sublayer_.data != nullptr) prefix_empty_ = false;
+  sublayer_ = {};
 }
 
 void ResidualStream::mix(kernels::Ops& ops, size_t index, size_t first, size_t count,
@@ -102,8 +106,6 @@ void ResidualStream::mix(kernels::Ops& ops, size_t index, size_t first, size_t c
   args.eps = eps_;
   args.out = out;
   ops.residual_mix(args, count);
-  if (sublayer_.data != nullptr) prefix_empty_ = false;
-  sublayer_ = {};
 }
 
 }  // namespace runtime

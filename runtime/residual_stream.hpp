@@ -40,6 +40,7 @@ class ResidualStream {
   Gain load_gain(PackedWeights& weights, const std::string& norm, const std::string& proj) const;
   void mix(kernels::Ops& ops, size_t index, size_t first, size_t count, const float* norm,
            kernels::MutableRows out);
+  void absorbed();
   void bank(kernels::Ops& ops, size_t next_mix);
 
   size_t hidden_;

@@ -54,6 +54,24 @@ TEST_CASE("a unified pool gives the whole arena to either kind", "[memory]") {
   CHECK(unified.acquire(1, 0));
 }
 
+TEST_CASE("a split pool keeps its kinds apart, whatever the sizes", "[memory]") {
+  for (uint64_t state_bytes : {64u, 100u, 640u}) {
+    for (uint64_t page_bytes : {1u, 8u, 63u, 64u, 100u, 640u}) {
+      for (uint64_t arena_bytes = 2048; arena_bytes < 2048 + 64; arena_bytes += 7) {
+        for (const double share : {0.1, 0.35, 0.6, 0.9}) {
+          CAPTURE(state_bytes, page_bytes, arena_bytes, share);
+          const auto pool = memory::make_split_pool({arena_bytes, state_bytes, page_bytes}, share);
+          const BlockPool::Region states = pool->state_region(), pages = pool->page_region();
+          CHECK(states.offset + states.blocks * states.block_bytes <= pages.offset);
+          CHECK(pages.offset + pages.blocks * pages.block_bytes <= arena_bytes);
+          CHECK(pages.offset % 64 == 0);
+          CHECK(pages.blocks > 0);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a released block is filled from its own kind's edge, and the moved id stays",
           "[memory]") {
   Pool unified(memory::make_unified_pool(kArena));

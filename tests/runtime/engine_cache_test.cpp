@@ -25,10 +25,7 @@ class CacheBench {
     auto model = std::make_unique<support::ToyModel>(options);
     violations_ = model->violations();
     oracle_ = std::make_unique<support::ToyModel>(options);
-    runtime::EngineLayout layout;
-    layout.states = {0, model->geometry().state_bytes, kSlots};
-    layout.pages = {4096, model->geometry().page_bytes, kPages};
-    layout.arena_bytes = layout.pages.offset + layout.pages.block_bytes * kPages;
+    const auto layout = runtime::EngineLayout::side_by_side(model->geometry(), kSlots, kPages);
     engine_ = std::make_unique<runtime::Engine>(*device_, std::move(model), layout);
   }
 
@@ -76,8 +73,8 @@ PlanRow first_row(uint64_t sequence, const Tokens& tokens, SlotId slot, std::vec
                   uint32_t position, uint32_t shared = 0) {
   PlanRow row;
   row.sequence = {sequence};
-  row.start = runtime::SequenceStart{
-      {}, tokens, static_cast<uint32_t>(tokens.size()), false, slot, shared};
+  row.start =
+      runtime::SequenceStart{{}, tokens, static_cast<uint32_t>(tokens.size()), false, slot, shared};
   row.position = position;
   row.count = static_cast<uint32_t>(tokens.size()) - position;
   row.new_pages = std::move(pages);
@@ -93,8 +90,7 @@ const Tokens kPrompt{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};  // 11 tokens: 2 pages an
 
 }  // namespace
 
-TEST_CASE("A snapshot taken inside a forward restores to the state at its position",
-          "[runtime]") {
+TEST_CASE("A snapshot taken inside a forward restores to the state at its position", "[runtime]") {
   for (const uint32_t position : {4u, 8u}) {
     CacheBench bench;
     const SlotId working = bench.slot(2), saved = bench.slot(5);
@@ -110,8 +106,7 @@ TEST_CASE("A snapshot taken inside a forward restores to the state at its positi
     own.push_back(bench.page(9));
     const SlotId second = bench.slot(0);
     bench.add(memory::Restore{saved, second});
-    CHECK(bench.run(first_row(2, other, second, own, position, position)) ==
-          bench.expected(other));
+    CHECK(bench.run(first_row(2, other, second, own, position, position)) == bench.expected(other));
     PlanRow next;  // the first sequence was not disturbed
     next.sequence = {1};
     next.position = 11;

@@ -43,10 +43,7 @@ class Bench {
     auto model = std::make_unique<support::ToyModel>(options);
     violations_ = model->violations();
     oracle_ = std::make_unique<support::ToyModel>(options);
-    runtime::EngineLayout layout;
-    layout.states = {0, model->geometry().state_bytes, kSlots};
-    layout.pages = {4096, model->geometry().page_bytes, kPages};
-    layout.arena_bytes = layout.pages.offset + layout.pages.block_bytes * kPages;
+    const auto layout = runtime::EngineLayout::side_by_side(model->geometry(), kSlots, kPages);
     engine_ = std::make_unique<runtime::Engine>(*device_, std::move(model), layout);
   }
   ~Bench() { CHECK(*violations_ == 0); }
