@@ -64,6 +64,11 @@ void tick(Self self, uint64_t target_us) {
   post(self, self->state.feed->tick());
 }
 
+void take_answers(Self self, memory::CacheReply reply) {
+  if (reply.answers.empty() && reply.commands.empty()) return;
+  post(self, self->state.feed->answers(std::move(reply)));
+}
+
 // In order with what the scheduler asks: what the flush moves comes back like any other answer.
 void flush(Self self) {
   self->send(self->state.cache_manager, Boxed(CacheRequests{self->state.rank_group, {}, true}));
@@ -85,11 +90,7 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
                post(self, self->state.feed->orders(orders.take().events));
              }),
       traced("scheduler.cache_answers",
-             [=](Boxed<CacheAnswers>& answers) {
-               memory::CacheReply reply = answers.take().reply;
-               if (!reply.answers.empty() || !reply.commands.empty())
-                 post(self, self->state.feed->answers(std::move(reply)));
-             }),
+             [=](Boxed<CacheAnswers>& answers) { take_answers(self, answers.take().reply); }),
       traced("scheduler.step_outcome",
              [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); }),
       traced("scheduler.tick", [=](tick_atom, uint64_t target_us) { tick(self, target_us); }),
