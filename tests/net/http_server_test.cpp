@@ -33,6 +33,19 @@ size_t resident_bytes() {
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
+// The first call for the tokenizer begins, and waits for go_on.
+struct HeldCall {
+  explicit HeldCall(Running& running) {
+    running.service.before_tokenizer = [this] {
+      if (!first.exchange(false)) return;
+      begun.set_value();
+      go_on.get_future().wait();
+    };
+  }
+  std::promise<void> begun, go_on;
+  std::atomic<bool> first{true};
+};
+
 }  // namespace
 
 TEST_CASE("a port in use and a host that does not exist are named", "[net]") {
@@ -117,17 +130,11 @@ TEST_CASE("a client that takes nothing does not hold up the stop", "[net]") {
 TEST_CASE("stopping drops the slow calls that wait, tells their clients, and keeps its time",
           "[net]") {
   Running running;
-  std::promise<void> begun, go_on;
-  std::atomic<bool> first{true};
-  running.service.before_tokenizer = [&] {
-    if (!first.exchange(false)) return;
-    begun.set_value();
-    go_on.get_future().wait();
-  };
+  HeldCall held(running);
   const std::string slow = support::post("/detokenize", R"({"tokens":[1]})");
   WireClient running_call(running.port());
   running_call.send(slow);
-  begun.get_future().wait();
+  held.begun.get_future().wait();
   WireClient waits(running.port()), waits_too(running.port());
   for (WireClient* client : {&waits, &waits_too}) CHECK(client->ask(get("/health")).status == 200);
   waits.send(slow);
@@ -136,7 +143,7 @@ TEST_CASE("stopping drops the slow calls that wait, tells their clients, and kee
   auto stopped = std::async(std::launch::async, [&] { running.server.stop(milliseconds(200)); });
   std::vector<std::string> replies;
   for (WireClient* client : {&waits, &waits_too}) replies.push_back(client->read_to_end());
-  go_on.set_value();
+  held.go_on.set_value();
   stopped.get();
   for (const std::string& reply : replies) {
     CHECK_THAT(reply, Catch::StartsWith("HTTP/1.1 503") && Catch::Contains("draining"));
@@ -154,17 +161,11 @@ TEST_CASE("a tokenization ends without a result when its client leaves or the se
   const std::string slow = support::post("/tokenize", R"({"prompt":")" + words + "\"}");
   for (const bool stop : {false, true}) {
     CAPTURE(stop);
-    std::promise<void> begun, go_on;
-    std::atomic<bool> first{true};
-    running.service.before_tokenizer = [&] {
-      if (!first.exchange(false)) return;
-      begun.set_value();
-      go_on.get_future().wait();
-    };
+    HeldCall held(running);
     WireClient client(running.port()), other(running.port());
     CHECK(other.ask(get("/health")).status == 200);
     client.send(slow);
-    begun.get_future().wait();
+    held.begun.get_future().wait();
     std::future<void> stopped;
     if (stop) {
       stopped = std::async(std::launch::async, [&] { running.server.stop(milliseconds(0)); });
@@ -173,7 +174,7 @@ TEST_CASE("a tokenization ends without a result when its client leaves or the se
       client.reset();  // what the server reads after it, it has answered after it
       for (int i = 0; i < 2; ++i) CHECK(other.ask(get("/health")).status == 200);
     }
-    go_on.set_value();
+    held.go_on.set_value();
     if (stop) {
       stopped.get();
       CHECK_THAT(client.read_to_end(), !Catch::Contains("200 OK"));
