@@ -31,8 +31,8 @@ struct CacheKey {
 // `positions` and a working slot, or nothing.
 struct Open {
   SequenceId sequence;
-  uint64_t ticket = 0;  // names this admission in later messages; unique, never 0
-  CacheKey key;         // every token known now
+  uint64_t ticket = 0;         // names this admission in later messages; unique, never 0
+  CacheKey key;                // every token known now
   uint32_t positions = 0;      // pages for [0, positions)
   uint32_t snapshots = 0;      // slots wished for beside the working one; fewer may be granted
   uint32_t restore_limit = 0;  // no checkpoint beyond this position; < key.elements.size()
@@ -76,7 +76,13 @@ struct Drop {
   auto fields() { return std::tie(sequence, ticket, poisoned); }
 };
 
-using CacheRequest = std::variant<Open, Grow, Restored, Donate, Drop>;
+// The worker found other bytes in these copies than were staged out: they are never used again.
+struct Forget {
+  std::vector<HostBlock> blocks;
+  auto fields() { return std::tie(blocks); }
+};
+
+using CacheRequest = std::variant<Open, Grow, Restored, Donate, Drop, Forget>;
 
 // ---- cache manager -> scheduler ----
 
@@ -86,14 +92,18 @@ struct Opened {
   SlotId working;
   std::vector<SlotId> snapshots;
   std::vector<PageId> pages;  // of [0, positions) in token order; the tree's come first
-  // [0, shared) is already in the tree's pages: read, never written. A multiple of the page.
+  // [0, shared) is there already, in the tree's pages or staged in: read, never written. A multiple
+  // of the page.
   uint32_t shared = 0;
-  std::optional<SlotId> checkpoint;  // to restore the working slot from; none: clear it
-  uint32_t position = 0;             // of the checkpoint: the first position to compute
-  uint32_t branch = 0;  // a position > `position` where a checkpoint is worth planting; 0 = none
+  std::optional<SlotId> checkpoint;  // to restore the working slot from
+  // The commands of this reply stage a state into the working slot, and KV into pages. Without it
+  // and without a checkpoint the slot must be cleared.
+  bool staged = false;
+  uint32_t position = 0;  // of the state: the first position to compute
+  uint32_t branch = 0;    // a position > `position` where a checkpoint is worth planting; 0 = none
   auto fields() {
-    return std::tie(sequence, ticket, working, snapshots, pages, shared, checkpoint, position,
-                    branch);
+    return std::tie(sequence, ticket, working, snapshots, pages, shared, checkpoint, staged,
+                    position, branch);
   }
 };
 

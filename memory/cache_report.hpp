@@ -36,6 +36,11 @@ struct CacheCounters {
   uint64_t donated = 0, donated_twice = 0;  // twice: the tree had that checkpoint already
   uint64_t evicted_slots[kEvictionReasons] = {}, evicted_pages[kEvictionReasons] = {};
   uint64_t state_moves = 0, page_moves = 0;
+  // Host memory; by BlockKind.
+  uint64_t staged_out[2] = {}, staged_in[2] = {}, host_evicted[2] = {};
+  uint64_t host_restored = 0;   // admissions that began from a state on the host
+  uint64_t host_positions = 0;  // what they were spared beyond the deepest state on the device
+  uint64_t host_lost = 0;       // copies whose bytes had changed
 };
 
 // How one admission fared; the latest few are kept.
@@ -64,8 +69,14 @@ struct KindOwners {
   uint32_t evictable = 0;  // of the cached ones
 };
 
+struct HostOwners {
+  uint64_t bytes_max = 0, bytes = 0;
+  uint32_t states = 0, pages = 0;
+};
+
 struct CacheOwners {
   KindOwners states, pages;
+  HostOwners host;
 };
 
 }  // namespace memory

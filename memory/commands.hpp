@@ -34,8 +34,35 @@ struct Move {
   auto fields() { return std::tie(kind, id, generation, from, to); }
 };
 
+// Copies a block that is about to leave the device to host memory, under a fresh name. Precedes the
+// Bind or Move that gives its place to another, so on a CPU the mailbox order makes the copy safe.
+// (On a GPU it runs on a side stream: the block is pinned in the pool, which neither reuses nor
+// moves it, until the copy's event has come back as a message.)
+struct StageOut {
+  BlockKind kind = BlockKind::kState;
+  uint32_t id = 0, generation = 0;
+  HostBlock host;
+  auto fields() { return std::tie(kind, id, generation, host); }
+};
+
+// Copies it back into a block that is bound by now; the host's copy stays. A copy whose bytes are
+// not those that were staged out is told with the next result (StepResult::lost), and every row
+// that names the block until its next Bind is void.
+struct StageIn {
+  BlockKind kind = BlockKind::kState;
+  HostBlock host;
+  uint32_t id = 0, generation = 0;
+  auto fields() { return std::tie(kind, host, id, generation); }
+};
+
+// The host's copy is of no use any more.
+struct Discard {
+  HostBlock host;
+  auto fields() { return std::tie(host); }
+};
+
 // What the cache manager has a worker do; everything else comes from the scheduler.
-using MemoryCommand = std::variant<Bind, Move>;
+using MemoryCommand = std::variant<Bind, Move, StageOut, StageIn, Discard>;
 
 // Zero-fills a working slot: before the sequence's first forward.
 struct Clear {

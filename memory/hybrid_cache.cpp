@@ -15,9 +15,11 @@ constexpr size_t kRecentMax = 256;  // admissions that a console can ask about
 }  // namespace
 
 HybridCache::HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> pool,
-                         std::unique_ptr<EvictionPolicy> policy)
-    : tree_(config), pool_(std::move(pool)), policy_(std::move(policy)) {
-  VERIFY(pool_ != nullptr);
+                         std::unique_ptr<EvictionPolicy> policy, uint64_t host_bytes)
+    : tree_(config),
+      pool_(std::move(pool)),
+      policy_(std::move(policy)),
+      host_({host_bytes, pool_->state_region().block_bytes, pool_->page_region().block_bytes}) {
   VERIFY(policy_ != nullptr);
 }
 
@@ -30,8 +32,9 @@ void HybridCache::handle(const CacheRequest& request, CacheReply& out) {
 }
 
 void HybridCache::flush(CacheReply& out) {
-  while (evict_one({true, true, true})) {
+  while (evict_one({true, true, true}, out)) {
   }
+  host_.clear(std::nullopt, out.commands);
   pool_->settle(out.commands);
 }
 
@@ -42,39 +45,40 @@ uint32_t HybridCache::positions_max() const {
 
 // ---- room ----
 
-void HybridCache::give_back(Freed& freed, EvictionReason reason) {
+void HybridCache::give_back(Freed& freed, EvictionReason reason, CacheReply& out) {
+  if (reason == EvictionReason::kRoom) stage_out(freed, out);
   const auto index = static_cast<size_t>(reason);
   counters_.evicted_slots[index] += freed.slots.size();
   counters_.evicted_pages[index] += freed.pages.size();
-  for (const SlotId slot : freed.slots) pool_->release(slot);
-  for (const PageId page : freed.pages) pool_->release(page);
+  for (const Freed::Slot& slot : freed.slots) pool_->release(slot.id);
+  for (const Freed::Page& page : freed.pages) pool_->release(page.id);
   freed = {};
 }
 
-bool HybridCache::evict_one(Shortage shortage) {
+bool HybridCache::evict_one(Shortage shortage, CacheReply& out) {
   policy_->refresh(tree_, tree_.take_changed());
   const auto victim = policy_->pick(tree_, shortage);
   if (!victim) return false;
   Freed freed;
   tree_.evict(*victim, freed);
-  give_back(freed, EvictionReason::kRoom);
+  give_back(freed, EvictionReason::kRoom, out);
   return true;
 }
 
-bool HybridCache::make_room(BlockWant want) {
+bool HybridCache::make_room(BlockWant want, CacheReply& out) {
   if (pool_->fits(want)) return true;
   if (!pool_->fits(want, {tree_.evictable_slots(), tree_.evictable_pages()})) return false;
   while (!pool_->fits(want)) {
     Shortage shortage{!pool_->fits({want.slots, 0}), !pool_->fits({0, want.pages}),
                       pool_->unified()};
     if (!shortage.slots && !shortage.pages) shortage.slots = shortage.pages = true;  // together
-    if (!evict_one(shortage)) return false;  // a copy pins what would have to move
+    if (!evict_one(shortage, out)) return false;  // a copy pins what would have to move
   }
   return true;
 }
 
 std::optional<SlotId> HybridCache::acquire_slot(CacheReply& out) {
-  if (!make_room({1, 0})) return std::nullopt;
+  if (!make_room({1, 0}, out)) return std::nullopt;
   const auto blocks = pool_->acquire({1, 0}, out.commands);
   VERIFY(blocks.has_value());
   return blocks->slots.front();
@@ -88,51 +92,43 @@ void HybridCache::on(const Open& request, CacheReply& out) {
   VERIFY(request.restore_limit < request.key.elements.size());
   const CacheCounters before = counters_;
   Match match = tree_.match(request.key, request.positions, request.restore_limit);
+  const HostMatch host = match_host(request, match);
+  const uint32_t from_device = match.position;
+  if (host.position > 0) {
+    match.checkpoint.reset();
+    match.position = host.position;
+    if (match.branch <= match.position) match.branch = 0;
+  }
   Receipt receipt = tree_.acquire(request.key.name_space, match);
 
   const uint32_t page = tree_.config().page_tokens;
   const BlockWant want{1, pages_for(request.positions, page) - match.kv / page};
-  bool room = make_room(want), gave_up = false;
+  bool room = make_room(want, out), gave_up = false;
   if (!room && match.checkpoint) {
     tree_.release_state(receipt);
     match.checkpoint.reset();
     match.position = 0;
     gave_up = true;
-    room = make_room(want);
+    room = make_room(want, out);
   }
-  OpenRecord record{request.sequence,
-                    request.ticket,
-                    static_cast<uint32_t>(request.key.elements.size()),
-                    match.kv,
-                    match.position,
-                    match.deepest,
-                    match.branch,
-                    MissReason::kNone,
-                    !room,
-                    0,
-                    0};
+  OpenRecord record;
+  record.sequence = request.sequence;
+  record.ticket = request.ticket;
+  record.key_positions = static_cast<uint32_t>(request.key.elements.size());
+  record.kv = match.kv;
+  record.position = match.position;
+  record.deepest = match.deepest;
+  record.branch = match.branch;
+  record.refused = !room;
   if (!room) {
-    Freed freed;
-    tree_.release(receipt, freed);
-    give_back(freed, EvictionReason::kRoom);
-    ++counters_.refused;
-    this->record(record);
-    out.answers.push_back(Refused{request.sequence, request.ticket});
+    release_host(host);
+    refuse(request, receipt, record, out);
     return;
   }
-
-  auto blocks = pool_->acquire(want, out.commands);
-  VERIFY(blocks.has_value());
-  Admission admission{request.sequence, request.key, {}, {}, blocks->slots.front(), {}, receipt};
-  tree_.collect_pages(receipt.node, admission.pages);
-  VERIFY(admission.pages.size() == match.kv / page);
-  admission.borrowed.assign(admission.pages.size(), true);
-  admission.pages.insert(admission.pages.end(), blocks->pages.begin(), blocks->pages.end());
-  admission.borrowed.resize(admission.pages.size(), false);
-  for (uint32_t i = 0; i < request.snapshots; ++i) {
-    const auto slot = acquire_slot(out);
-    if (!slot) break;
-    admission.snapshots.push_back(*slot);
+  Admission admission = admit(request, match, receipt, host, out);
+  if (host.position > 0) {
+    ++counters_.host_restored;
+    counters_.host_positions += host.position - from_device;
   }
 
   const auto room_index = static_cast<size_t>(EvictionReason::kRoom);
@@ -144,18 +140,58 @@ void HybridCache::on(const Open& request, CacheReply& out) {
   counters_.snapshots_granted += admission.snapshots.size();
   count_open(request, match, gave_up, record);
 
-  Opened answer{request.sequence,    request.ticket,  admission.working,
-                admission.snapshots, admission.pages, match.kv,
-                std::nullopt,        match.position,  match.branch};
+  Opened answer;
+  answer.sequence = request.sequence;
+  answer.ticket = request.ticket;
+  answer.working = admission.working;
+  answer.snapshots = admission.snapshots;
+  answer.pages = admission.pages;
+  answer.shared = std::max(match.kv, host.position);
   if (match.checkpoint) answer.checkpoint = tree_.node(*match.checkpoint).checkpoint;
+  answer.staged = host.position > 0;
+  answer.position = match.position;
+  answer.branch = match.branch;
   ledger_.open(request.ticket, std::move(admission));
   out.answers.push_back(std::move(answer));
+}
+
+// There is room for it.
+Admission HybridCache::admit(const Open& request, const Match& match, const Receipt& receipt,
+                             const HostMatch& host, CacheReply& out) {
+  const uint32_t page = tree_.config().page_tokens;
+  auto blocks =
+      pool_->acquire({1, pages_for(request.positions, page) - match.kv / page}, out.commands);
+  VERIFY(blocks.has_value());
+  stage_in(host, *blocks, out);
+  release_host(host);
+  Admission admission{request.sequence, request.key, {}, {}, blocks->slots.front(), {}, receipt};
+  tree_.collect_pages(receipt.node, admission.pages);
+  VERIFY(admission.pages.size() == match.kv / page);
+  admission.borrowed.assign(admission.pages.size(), true);
+  admission.pages.insert(admission.pages.end(), blocks->pages.begin(), blocks->pages.end());
+  admission.borrowed.resize(admission.pages.size(), false);
+  for (uint32_t i = 0; i < request.snapshots; ++i) {
+    const auto slot = acquire_slot(out);
+    if (!slot) break;
+    admission.snapshots.push_back(*slot);
+  }
+  return admission;
+}
+
+void HybridCache::refuse(const Open& request, const Receipt& receipt, const OpenRecord& record,
+                         CacheReply& out) {
+  Freed freed;
+  tree_.release(receipt, freed);
+  give_back(freed, EvictionReason::kRoom, out);
+  ++counters_.refused;
+  this->record(record);
+  out.answers.push_back(Refused{request.sequence, request.ticket});
 }
 
 void HybridCache::count_open(const Open& request, const Match& match, bool gave_up,
                              OpenRecord record) {
   ++counters_.opened;
-  counters_.restored += match.checkpoint ? 1 : 0;
+  counters_.restored += match.position > 0 ? 1 : 0;
   counters_.branches += match.branch != 0 ? 1 : 0;
   counters_.key_positions += request.key.elements.size();
   counters_.kv_positions += match.kv;
@@ -163,7 +199,7 @@ void HybridCache::count_open(const Open& request, const Match& match, bool gave_
   const uint32_t wanted = std::min(match.kv, request.restore_limit);
   if (gave_up) {
     record.reason = MissReason::kNoRoom;
-  } else if (match.kv == 0) {
+  } else if (match.kv == 0 && match.position == 0) {
     record.reason = MissReason::kCold;
   } else if (match.deepest > match.position) {
     record.reason = MissReason::kRestoreLimit;
@@ -181,7 +217,7 @@ void HybridCache::record(const OpenRecord& record) {
 
 void HybridCache::on(const Grow& request, CacheReply& out) {
   Admission& admission = ledger_.at(request.ticket);
-  if (!make_room({0, request.pages})) {
+  if (!make_room({0, request.pages}, out)) {
     ++counters_.grow_refused;
     out.answers.push_back(Refused{request.sequence, request.ticket});
     return;
@@ -233,7 +269,7 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
     tree_.supersede(inserted.node, request.ticket);
     Freed freed;
     tree_.enforce_cap(inserted.node, freed);
-    give_back(freed, EvictionReason::kPathCap);
+    give_back(freed, EvictionReason::kPathCap, out);
     if (request.refill) {
       tree_.lock_state(inserted.node);  // what was just planted does not pay for its refill
       answer.slot = acquire_slot(out);
@@ -244,7 +280,7 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
   out.answers.push_back(answer);
 }
 
-void HybridCache::on(const Drop& request, CacheReply&) {
+void HybridCache::on(const Drop& request, CacheReply& out) {
   if (ledger_.find(request.ticket) == nullptr) return;
   const Admission closed = ledger_.close(request.ticket);
   pool_->release(closed.working);
@@ -254,10 +290,19 @@ void HybridCache::on(const Drop& request, CacheReply&) {
   }
   Freed freed;
   tree_.release(closed.receipt, freed);
-  give_back(freed, EvictionReason::kRoom);
+  const auto left = request.poisoned ? EvictionReason::kPoisoned : EvictionReason::kRoom;
+  give_back(freed, left, out);
   if (!request.poisoned) return;
   tree_.poison(closed.key, request.ticket, freed);
-  give_back(freed, EvictionReason::kPoisoned);
+  give_back(freed, EvictionReason::kPoisoned, out);
+  // The host does not know who computed what, and this should never happen: all that the request
+  // could have been a part of goes.
+  host_.clear(closed.key.name_space, out.commands);
+}
+
+void HybridCache::on(const Forget& request, CacheReply& out) {
+  for (const HostBlock block : request.blocks)
+    counters_.host_lost += host_.forget(block, out.commands) ? 1 : 0;
 }
 
 }  // namespace memory

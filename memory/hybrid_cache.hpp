@@ -1,6 +1,8 @@
 // The cache manager's core: one pool, one prefix tree, and the admissions that hold the rest. Plain
 // and deterministic: requests in, answers and commands out. Bytes are moved only by the worker.
 //
+// With host memory, what is evicted for room goes there, and comes back for whoever asks for it.
+//
 // Invariant, per kind, after every message: free + cached + held by admissions + pending == total;
 // no block has two owners; the tree's locks are exactly the receipts of the open admissions.
 #pragma once
@@ -15,6 +17,7 @@
 #include "memory/cache_messages.hpp"
 #include "memory/cache_report.hpp"
 #include "memory/eviction.hpp"
+#include "memory/host_store.hpp"
 #include "memory/radix_tree.hpp"
 
 namespace memory {
@@ -22,7 +25,7 @@ namespace memory {
 class HybridCache {
  public:
   HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> pool,
-              std::unique_ptr<EvictionPolicy> policy);
+              std::unique_ptr<EvictionPolicy> policy, uint64_t host_bytes = 0);
 
   // Appends to `out`. The rules beyond those of cache_messages.hpp:
   // - Nothing an Open is about to use is evicted for it. When the checkpoint itself is what keeps
@@ -32,8 +35,11 @@ class HybridCache {
   //   first that finds no room.
   // - After a Donate at `position` the admission's pages below it are read only, wherever they lie.
   //   A page stays the admission's own where the tree had that span already.
+  // - Behind what the tree has of a key, the host's pages are searched. The deepest state that the
+  //   two together make usable wins; a copy on the host is taken only when it is deeper than every
+  //   checkpoint on the device. What is staged in is the admission's own until its next donation.
   void handle(const CacheRequest& request, CacheReply& out);
-  // Evicts everything that nobody uses. Appends to `out`.
+  // Evicts everything that nobody uses, and the host's copies too. Appends to `out`.
   void flush(CacheReply& out);
 
   // No Open with more positions can ever be granted; with as many, one can when it is alone.
@@ -45,6 +51,7 @@ class HybridCache {
   const BlockPool& pool() const { return *pool_; }
   const RadixTree& tree() const { return tree_; }
   const CacheLedger& ledger() const { return ledger_; }
+  const HostStore& host() const { return host_; }
   CacheCounters counters() const;
   CacheOwners owners() const;
   std::vector<SlotReport> slots() const;                            // by physical place
@@ -52,24 +59,46 @@ class HybridCache {
   void check() const;  // VERIFYs the invariant; called after every message in debug builds
 
  private:
+  // The deepest state on the host beyond the match's, and the pages that it needs besides the
+  // tree's. What it names is pinned until release_host().
+  struct HostMatch {
+    uint32_t position = 0;  // 0: nothing of use
+    HostBlock state;
+    std::vector<HostBlock> pages;  // behind the tree's
+  };
+
   void on(const Open& request, CacheReply& out);
   void on(const Grow& request, CacheReply& out);
   void on(const Restored& request, CacheReply& out);
   void on(const Donate& request, CacheReply& out);
   void on(const Drop& request, CacheReply& out);
+  void on(const Forget& request, CacheReply& out);
 
-  bool make_room(BlockWant want);  // by eviction; false: nothing was evicted that could have helped
+  // By eviction; false: nothing was evicted that could have helped.
+  bool make_room(BlockWant want, CacheReply& out);
   // What the policy gives up first. False: nothing relieves the shortage.
-  bool evict_one(Shortage shortage);
+  bool evict_one(Shortage shortage, CacheReply& out);
   std::optional<SlotId> acquire_slot(CacheReply& out);
-  void give_back(Freed& freed, EvictionReason reason);
+  // What leaves for want of room goes to the host before its blocks are free.
+  void give_back(Freed& freed, EvictionReason reason, CacheReply& out);
+  Admission admit(const Open& request, const Match& match, const Receipt& receipt,
+                  const HostMatch& host, CacheReply& out);
+  void refuse(const Open& request, const Receipt& receipt, const OpenRecord& record,
+              CacheReply& out);
   void count_open(const Open& request, const Match& match, bool gave_up, OpenRecord record);
   void record(const OpenRecord& record);
+
+  // ---- host memory (hybrid_cache_host.cpp) ----
+  HostMatch match_host(const Open& request, const Match& match);
+  void release_host(const HostMatch& host);
+  void stage_in(const HostMatch& host, const BlockPool::Blocks& blocks, CacheReply& out);
+  void stage_out(const Freed& freed, CacheReply& out);
 
   RadixTree tree_;
   std::unique_ptr<BlockPool> pool_;
   std::unique_ptr<EvictionPolicy> policy_;
   CacheLedger ledger_;
+  HostStore host_;
   CacheCounters counters_;
   std::deque<OpenRecord> recent_;
 };

@@ -11,6 +11,8 @@ CacheCounters HybridCache::counters() const {
   CacheCounters now = counters_;
   now.state_moves = pool_->moves(BlockKind::kState);
   now.page_moves = pool_->moves(BlockKind::kPage);
+  for (const BlockKind kind : {BlockKind::kState, BlockKind::kPage})
+    now.host_evicted[static_cast<size_t>(kind)] = host_.evicted(kind);
   return now;
 }
 
@@ -21,7 +23,9 @@ CacheOwners HybridCache::owners() const {
   };
   const BlockCounts counts = pool_->counts();
   return {owners(counts.states, tree_.cached_slots(), tree_.evictable_slots()),
-          owners(counts.pages, tree_.cached_pages(), tree_.evictable_pages())};
+          owners(counts.pages, tree_.cached_pages(), tree_.evictable_pages()),
+          {host_.bytes_max(), host_.bytes(), host_.count(BlockKind::kState),
+           host_.count(BlockKind::kPage)}};
 }
 
 std::vector<SlotReport> HybridCache::slots() const {
@@ -46,6 +50,7 @@ std::vector<SlotReport> HybridCache::slots() const {
 void HybridCache::check() const {
   pool_->check();
   tree_.check(ledger_.receipts());
+  host_.check();
   std::set<SlotId> slots;
   std::set<PageId> cached, held;
   tree_.visit([&](NodeId, const RadixNode& node) {

@@ -26,6 +26,13 @@ struct PageId {
   auto fields() { return std::tie(index, generation); }
 };
 
+// A block's copy in host memory. Every copy gets a name of its own, never used again.
+struct HostBlock {
+  uint64_t value = 0;
+  auto operator<=>(const HostBlock&) const = default;
+  auto fields() { return std::tie(value); }
+};
+
 // Pages that hold `positions` positions.
 constexpr uint64_t pages_for(uint64_t positions, uint32_t page_tokens) {
   return (positions + page_tokens - 1) / page_tokens;

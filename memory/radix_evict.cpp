@@ -34,7 +34,7 @@ uint32_t RadixTree::checkpoint_above(NodeId id) const {
 
 void RadixTree::evict(NodeId id, Freed& freed) {
   VERIFY(evictable(id));
-  freed.slots.push_back(*at(id).checkpoint);
+  freed.slots.push_back({*at(id).checkpoint, point_of(at(id))});
   set_checkpoint(id, std::nullopt);
   prune(id, freed);
 }
@@ -50,6 +50,10 @@ void RadixTree::prune(NodeId id, Freed& freed) {
   }
 }
 
+PrefixPoint RadixTree::point_of(const RadixNode& node) const {
+  return {node.prefix, node.prefix, node.name_space, node.end};
+}
+
 void RadixTree::remove_leaf(NodeId id, Freed& freed) {
   RadixNode& node = at(id);
   VERIFY(node.leaf());
@@ -57,7 +61,15 @@ void RadixTree::remove_leaf(NodeId id, Freed& freed) {
   if (node.root) {
     roots_.erase(node.name_space);
   } else {
-    freed.pages.insert(freed.pages.end(), node.pages.begin(), node.pages.end());
+    PrefixHash prefix = at(node.parent).prefix;
+    const std::span<const KeyElement> span(node.span);
+    for (size_t i = 0; i < node.pages.size(); ++i) {
+      const size_t begin = i * config_.page_tokens;
+      const PrefixHash above = prefix;
+      prefix = next_prefix(above, span.subspan(begin, config_.page_tokens));
+      const auto end = static_cast<uint32_t>(node.begin + begin + config_.page_tokens);
+      freed.pages.push_back({node.pages[i], {prefix, above, node.name_space, end}});
+    }
     cached_pages_ -= static_cast<uint32_t>(node.pages.size());
     RadixNode& parent = at(node.parent);
     const auto range = parent.children.equal_range(first_page_hash(node.span));
@@ -166,6 +178,7 @@ void RadixTree::check(std::span<const Receipt> receipts) const {
       VERIFY(child.begin == node.end);
       VERIFY(child.name_space == node.name_space);
       VERIFY(first_page_hash(child.span) == hash);
+      VERIFY(child.prefix == next_prefix(node.prefix, child.span, config_.page_tokens));
       below += child.kv_locks;
     }
     VERIFY(node.kv_locks >= below);

@@ -11,6 +11,7 @@
 
 #include "memory/cache_messages.hpp"
 #include "memory/ids.hpp"
+#include "memory/prefix_hash.hpp"
 
 namespace memory {
 
@@ -26,6 +27,7 @@ struct RadixNode {
   NodeId parent;
   uint32_t begin = 0, end = 0;   // positions, multiples of the page
   std::vector<KeyElement> span;  // [end - begin]; never empty but at a root
+  PrefixHash prefix;             // of [0, end)
   std::vector<PageId> pages;     // [(end - begin) / page_tokens]
   // By the hash of a child's first page; who looks a child up compares the elements too.
   std::unordered_multimap<uint64_t, NodeId> children;

@@ -181,6 +181,7 @@ NodeId RadixTree::root_of(uint64_t name_space) {
   RadixNode fresh;
   fresh.root = true;
   fresh.name_space = name_space;
+  fresh.prefix = root_prefix(name_space);
   fresh.kv_locks = 1;
   return roots_[name_space] = make_node(fresh);
 }
@@ -219,6 +220,7 @@ NodeId RadixTree::split(NodeId node, uint32_t position) {
   upper.kv_used = lower.kv_used;
   upper.hits = lower.hits;
   upper.kv_planter = lower.kv_planter;
+  upper.prefix = next_prefix(at(lower.parent).prefix, upper.span, config_.page_tokens);
   const NodeId above = make_node(upper);
   const auto range = at(lower.parent).children.equal_range(hash);
   for (auto it = range.first; it != range.second; ++it) {
@@ -239,6 +241,7 @@ NodeId RadixTree::grow_leaf(NodeId parent, const Plant& plant) {
   leaf.begin = at(parent).end;
   leaf.end = plant.position;
   leaf.span.assign(plant.key.begin() + leaf.begin, plant.key.end());
+  leaf.prefix = next_prefix(at(parent).prefix, leaf.span, config_.page_tokens);
   leaf.pages.assign(plant.pages.begin() + leaf.begin / config_.page_tokens, plant.pages.end());
   leaf.kv_used = tick_;
   leaf.kv_planter = plant.ticket;

@@ -26,10 +26,18 @@ struct TreeConfig {
   uint32_t checkpoints_per_path = 0;
 };
 
-// Blocks that left the tree; their new owner gives them back to the pool.
+// Blocks that left the tree, and what they held; their new owner gives them back to the pool.
 struct Freed {
-  std::vector<SlotId> slots;
-  std::vector<PageId> pages;
+  struct Slot {
+    SlotId id;
+    PrefixPoint at;
+  };
+  struct Page {
+    PageId id;
+    PrefixPoint at;
+  };
+  std::vector<Slot> slots;
+  std::vector<Page> pages;
 };
 
 struct Match {
@@ -140,6 +148,7 @@ class RadixTree {
   void set_checkpoint(NodeId node, std::optional<SlotId> slot);
   void prune(NodeId node, Freed& freed);  // upwards, while a node is of no use to anybody
   void remove_leaf(NodeId node, Freed& freed);
+  PrefixPoint point_of(const RadixNode& node) const;  // of its checkpoint
   void mark(NodeId node);
   void mark_below(NodeId node);
 

@@ -80,7 +80,7 @@ memory::Open Admission::open(Sequence& sequence) {
   if (!sequence.lean) open.snapshots = planner_.useful_slots(0, limit);
   // Prompt log-probabilities are of rows that are computed here.
   const bool from_zero = sequence.prompt_logprobs && !sequence.prompt_sent;
-  if (!from_zero) open.restore_limit = known - 1;
+  if (!from_zero && !sequence.cold) open.restore_limit = known - 1;
   return open;
 }
 
@@ -98,7 +98,8 @@ std::optional<memory::Grow> Admission::grow(Sequence& sequence) {
 void Admission::opened(Sequence& sequence, memory::Opened&& opened) {
   VERIFY(sequence.phase == Sequence::Phase::kOpening);
   VERIFY(opened.pages.size() == sequence.asked_pages);
-  VERIFY(opened.checkpoint.has_value() == (opened.position > 0));
+  VERIFY((opened.checkpoint.has_value() || opened.staged) == (opened.position > 0));
+  VERIFY(!opened.checkpoint || !opened.staged);
   VERIFY(opened.position < sequence.known_tokens());
   VERIFY(opened.position <= opened.shared);
   --opening_;
@@ -109,6 +110,7 @@ void Admission::opened(Sequence& sequence, memory::Opened&& opened) {
   now.pages = sequence.asked_pages;
   now.fresh_pages = std::move(opened.pages);
   now.checkpoint = opened.checkpoint;
+  now.staged = opened.staged;
   now.shared = opened.shared;
   now.told = sequence.known_tokens();
   now.course = {opened.position, sequence.known_tokens(), sequence.limit_positions(), opened.branch,

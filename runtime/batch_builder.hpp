@@ -20,6 +20,7 @@ class BatchBuilder {
   void clear();
   void add(const PlanRow& row, SequenceRecord& record, const BlockTable& slots,
            const BlockTable& pages);
+  void skip() { wanted_.push_back({}); }  // a row that is not computed
   ForwardBatch batch() const;  // valid until the next clear or add
 
   // What add() chose for the i-th row, as indices into batch().logit_rows.

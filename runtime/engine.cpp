@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -23,6 +24,9 @@ constexpr size_t kLogitRows = 64;
 // Of a command's span in the process's trace.
 const char* span_name(const memory::Bind&) { return "state.bind"; }
 const char* span_name(const memory::Move&) { return "state.move"; }
+const char* span_name(const memory::StageOut&) { return "state.stage_out"; }
+const char* span_name(const memory::StageIn&) { return "state.stage_in"; }
+const char* span_name(const memory::Discard&) { return "state.discard"; }
 const char* span_name(const memory::Clear&) { return "state.clear"; }
 const char* span_name(const memory::Restore&) { return "state.restore"; }
 const char* span_name(const Close&) { return "engine.close"; }
@@ -54,6 +58,7 @@ struct Engine::Impl {
         layout(memory_layout),
         geometry(model->geometry()),
         arena(device.allocate(layout.arena_bytes)),
+        host(layout.host_bytes),
         stream(device.make_stream()),
         slots(layout.states.blocks),
         pages(layout.pages.blocks),
@@ -67,6 +72,7 @@ struct Engine::Impl {
 
   void execute(const memory::Bind& bind) {
     table(bind.kind).bind(bind);
+    if (!bad_blocks.empty()) bad_blocks.erase({bind.kind, bind.id});
     if (bind.zero)
       stream->fill_zero(block(bind.kind, bind.physical), region(bind.kind).block_bytes);
   }
@@ -76,6 +82,27 @@ struct Engine::Impl {
     stream->copy(block(move.kind, move.to), block(move.kind, move.from),
                  region(move.kind).block_bytes);
   }
+
+  void execute(const memory::StageOut& stage) {
+    const uint32_t physical = table(stage.kind).physical(stage.id, stage.generation);
+    stream->copy(host.add(stage.host, used_bytes(stage.kind)), block(stage.kind, physical),
+                 used_bytes(stage.kind));
+    stream->synchronize();
+    host.seal(stage.host);
+  }
+
+  void execute(const memory::StageIn& stage) {
+    const uint32_t physical = table(stage.kind).physical(stage.id, stage.generation);
+    if (!host.intact(stage.host)) {
+      lost.push_back(stage.host);
+      bad_blocks.insert({stage.kind, stage.id});
+      return;
+    }
+    stream->copy(block(stage.kind, physical), host.at(stage.host).data.get(),
+                 used_bytes(stage.kind));
+  }
+
+  void execute(const memory::Discard& discard) { host.discard(discard.host); }
 
   void execute(const memory::Clear& clear) {
     stream->fill_zero(state(clear.slot), geometry.state_bytes);
@@ -103,6 +130,7 @@ struct Engine::Impl {
     result->rows.reserve(forward.rows.size());
     for (size_t i = 0; i < forward.rows.size(); ++i)
       result->rows.push_back(row_result(forward.rows[i], i));
+    result->lost = std::exchange(lost, {});
     result->end_ns = kernels::steady_now_ns();
   }
 
@@ -113,8 +141,23 @@ struct Engine::Impl {
         records.insert_or_assign(row.sequence, SequenceRecord(*row.start, row.position));
       SequenceRecord& record = find(row.sequence);
       record.add_pages(row.new_pages);
-      builder.add(row, record, slots, pages);
+      if (!bad_blocks.empty() && names_bad_block(record)) record.lose();
+      if (record.lost()) {
+        builder.skip();
+      } else {
+        builder.add(row, record, slots, pages);
+      }
     }
+  }
+
+  bool names_bad_block(const SequenceRecord& record) const {
+    const auto bad = [&](memory::BlockKind kind, uint32_t index) {
+      return bad_blocks.count({kind, index}) != 0;
+    };
+    return bad(memory::BlockKind::kState, record.slot().index) ||
+           std::any_of(record.pages().begin(), record.pages().end(), [&](const PageId& page) {
+             return bad(memory::BlockKind::kPage, page.index);
+           });
   }
 
   void run_model() {
@@ -153,6 +196,8 @@ struct Engine::Impl {
     RowResult out;
     out.sequence = row.sequence;
     out.token_position = record.length();
+    out.lost = record.lost();
+    if (out.lost) return out;
     const int32_t top = record.sampling().top_logprobs;
     out.prompt.reserve(wanted.prompt_count);
     for (uint32_t i = 0; i < wanted.count && !record.failed(); ++i) {
@@ -187,6 +232,9 @@ struct Engine::Impl {
     record.sampled(*out.token);
   }
 
+  uint64_t used_bytes(memory::BlockKind kind) const {  // of a block
+    return kind == memory::BlockKind::kState ? geometry.state_bytes : geometry.page_bytes;
+  }
   BlockTable& table(memory::BlockKind kind) {
     return kind == memory::BlockKind::kState ? slots : pages;
   }
@@ -210,9 +258,14 @@ struct Engine::Impl {
   EngineLayout layout;
   CacheGeometry geometry;
   kernels::Buffer arena;
+  HostArena host;
   std::unique_ptr<kernels::Stream> stream;
   BlockTable slots, pages;
   std::unordered_map<SequenceId, SequenceRecord> records;
+  // Blocks whose copy from the host failed, until they are bound anew; and the copies, until they
+  // are told.
+  std::set<std::pair<memory::BlockKind, uint32_t>> bad_blocks;
+  std::vector<memory::HostBlock> lost;
   BatchBuilder builder;
   size_t wanted_rows = 0;                 // logit rows of the step
   size_t group_begin = 0, group_end = 0;  // those that `logits` holds
@@ -226,6 +279,8 @@ Engine::Engine(kernels::Device& device, std::unique_ptr<Model> model, const Engi
     : impl_(std::make_unique<Impl>(device, std::move(model), layout)) {}
 
 Engine::~Engine() = default;
+
+HostArena& Engine::host() { return impl_->host; }
 
 std::optional<StepResult> Engine::run(const StepPlan& plan) {
   for (const Command& command : plan.commands) {

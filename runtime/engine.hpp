@@ -8,6 +8,7 @@
 
 #include "kernels/device.hpp"
 #include "memory/block_pool.hpp"
+#include "runtime/host_arena.hpp"
 #include "runtime/model.hpp"
 #include "runtime/step_plan.hpp"
 
@@ -16,6 +17,7 @@ namespace runtime {
 struct EngineLayout {  // where the pool put the two kinds of blocks in the arena
   uint64_t arena_bytes = 0;
   memory::BlockPool::Region states, pages;
+  uint64_t host_bytes = 0;  // of host memory, for what leaves the device
 
   // Without a pool: so many slots, then so many pages.
   static EngineLayout side_by_side(const CacheGeometry& geometry, uint32_t slots, uint32_t pages);
@@ -27,6 +29,7 @@ class Engine {
   ~Engine();
   // Executes the commands in order. A result comes back iff the plan holds a Forward (at most one).
   std::optional<StepResult> run(const StepPlan& plan);
+  HostArena& host();  // to be filled before the first plan
 
  private:
   struct Impl;

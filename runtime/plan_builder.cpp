@@ -76,7 +76,7 @@ void PlanBuilder::start(Sequence& sequence, PlanRow& row, PlannedStep& planned) 
     starts_.push_back(memory::Restore{*now.checkpoint, now.working});
     planned.restored.push_back({sequence.id, now.ticket});
     now.checkpoint.reset();
-  } else {
+  } else if (!now.staged) {
     starts_.push_back(memory::Clear{now.working});
   }
   row.start = SequenceStart{sequence.sampling,

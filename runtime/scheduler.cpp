@@ -88,6 +88,7 @@ void Scheduler::Impl::on_answer(memory::Opened&& opened) {
   if (!sequence) return;  // its Drop is already behind the Open
   admission.opened(*sequence, std::move(opened));
   const Sequence::Admission& now = sequence->now;
+  if (now.staged && sequence->computed > 0) ++counters.host_resumed_total;
   if (!sequence->cached_tokens) {
     sequence->cached_tokens = now.consumed;
     counters.looked_up_tokens_total += sequence->prompt_tokens;

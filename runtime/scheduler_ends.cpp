@@ -51,6 +51,17 @@ void Scheduler::Impl::retract(Sequence& sequence) {
   queue.push(sequence);
 }
 
+// What its admission began from came back from the host with other bytes. Nothing that it computed
+// was used: its rows were void from the first on.
+void Scheduler::Impl::restart(Sequence& sequence) {
+  ++counters.restarted_total;
+  sequence.cold = true;
+  sequence.cached_tokens = 0;
+  end_admission(sequence, Admission::Reason::kEnded);
+  sequence.prompt_values.clear();
+  queue.push(sequence);
+}
+
 void Scheduler::Impl::finish(Sequence& sequence, Ending ending) {
   if (sequence.phase == Phase::kQueued) queue.erase(sequence);
   if (ending.reason == FinishReason::kLength || ending.stop_id)

@@ -51,6 +51,7 @@ struct Scheduler::Impl {
   void abort(RequestId request, kernels::ErrorCode code);
   void expire(uint64_t now_us);
   void retract(Sequence& sequence);
+  void restart(Sequence& sequence);
   void finish(Sequence& sequence, Ending ending);
   void donate(Sequence& sequence, const Snapshot& snapshot, bool refill);
   void donate_kept(Sequence& sequence, uint32_t positions_max);

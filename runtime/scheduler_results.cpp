@@ -16,6 +16,7 @@ void Scheduler::Impl::on(StepResult&& result) {
   VERIFY(planned.step == result.step);
   VERIFY(planned.rows.size() == result.rows.size());
   ++counters.steps_total;
+  if (!result.lost.empty()) send(memory::CacheRequest{memory::Forget{std::move(result.lost)}});
   for (size_t i = 0; i < planned.rows.size(); ++i) {
     VERIFY(planned.rows[i].sequence == result.rows[i].sequence);
     if (Sequence* sequence = find(planned.rows[i].sequence, planned.rows[i].ticket)) {
@@ -28,6 +29,7 @@ void Scheduler::Impl::on(StepResult&& result) {
 }
 
 void Scheduler::Impl::on_row(Sequence& sequence, const PlannedStep::Row& planned, RowResult&& row) {
+  if (row.lost) return restart(sequence);
   if (!row.finite) {
     kernels::Error error{kernels::ErrorCode::kInternal,
                          "the model produced a value that is not finite at position " +

@@ -45,6 +45,7 @@ struct Sequence {
   uint32_t prompt_counted = 0;            // prompt tokens already in the statistics
   std::optional<uint32_t> cached_tokens;  // restored by its first admission
   uint32_t computed = 0;                  // known positions that some admission computed
+  bool cold = false;  // a copy in host memory had other bytes: it starts from nothing, for good
   bool lean = false;  // asks for no snapshot slots: with them it was refused a page even alone
 
   // ---- this admission ----
@@ -57,7 +58,8 @@ struct Sequence {
     std::vector<bool> donations;       // not yet answered, oldest first: is a slot due in return?
     uint32_t pages = 0;                // granted
     std::vector<PageId> fresh_pages;   // granted, not yet named in a plan
-    std::optional<SlotId> checkpoint;  // what the working slot starts from; none: zeros
+    std::optional<SlotId> checkpoint;  // what the working slot starts from
+    bool staged = false;               // it is there already; without both: zeros
     uint32_t shared = 0;               // positions whose pages it only reads
     uint32_t told = 0;                 // key elements the cache knows
     bool started = false;              // the worker has a record of it

@@ -27,7 +27,9 @@ class SequenceRecord {
   void sampled(TokenId token);     // it takes position length()
   void fail() { failed_ = true; }  // non-finite logits: later rows of this sequence fail too
 
+  void lose() { failed_ = lost_ = true; }  // a block it names has other bytes than it should
   bool failed() const { return failed_; }
+  bool lost() const { return lost_; }
   uint32_t length() const { return length_; }
   SlotId slot() const { return slot_; }
   uint32_t shared() const { return shared_; }  // positions whose pages it only reads
@@ -50,7 +52,7 @@ class SequenceRecord {
   uint32_t output_tokens_ = 0;
   TokenId last_token_ = 0;      // takes position last_position_
   uint32_t last_position_ = 0;  // 0: none was sampled in this admission
-  bool failed_ = false;
+  bool failed_ = false, lost_ = false;
 };
 
 }  // namespace runtime

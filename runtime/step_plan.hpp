@@ -45,15 +45,13 @@ struct Snapshot {
 // last sampled token", which the scheduler need not know.
 struct PlanRow {
   SequenceId sequence;
-  std::optional<SequenceStart> start;  // first row of an admission
-  uint32_t position = 0;               // absolute position of the first input token
-  uint32_t count = 0;                  // tokens consumed
-  std::vector<PageId> new_pages;       // appended to the record's page list before the row runs
-  bool sample = false;                 // the last input token's logits choose the next token
+  std::optional<SequenceStart> start;    // first row of an admission
+  uint32_t position = 0;                 // absolute position of the first input token
+  uint32_t count = 0;                    // tokens consumed
+  std::vector<PageId> new_pages;         // appended to the record's page list before the row runs
+  bool sample = false;                   // the last input token's logits choose the next token
   std::vector<Snapshot> snapshots = {};  // at positions in (position, position + count]
-  auto fields() {
-    return std::tie(sequence, start, position, count, new_pages, sample, snapshots);
-  }
+  auto fields() { return std::tie(sequence, start, position, count, new_pages, sample, snapshots); }
 };
 
 struct Forward {
@@ -68,8 +66,8 @@ struct Close {
   auto fields() { return std::tie(sequences); }
 };
 
-using Command =
-    std::variant<memory::Bind, memory::Move, memory::Clear, memory::Restore, Close, Forward>;
+using Command = std::variant<memory::Bind, memory::Move, memory::StageOut, memory::StageIn,
+                             memory::Discard, memory::Clear, memory::Restore, Close, Forward>;
 
 struct StepPlan {
   uint32_t rank_group = 0;  // the group of ranks that all execute this plan
@@ -92,19 +90,26 @@ struct PositionLogprobs {
 struct RowResult {
   SequenceId sequence;
   bool finite = true;  // false: NaN or infinity in the logits; the row ends its request alone
+  // Not computed: a block that it names came back from host memory with other bytes. What follows
+  // of this admission is not either.
+  bool lost = false;
   std::optional<TokenId> token;              // if sampled
   uint32_t token_position = 0;               // absolute position that the sampled token takes
   std::optional<PositionLogprobs> logprobs;  // of the sampled token, if asked
   std::vector<PositionLogprobs>
       prompt;  // of prompt tokens at positions position + 1 ... (prompt_logprobs only)
-  auto fields() { return std::tie(sequence, finite, token, token_position, logprobs, prompt); }
+  auto fields() {
+    return std::tie(sequence, finite, lost, token, token_position, logprobs, prompt);
+  }
 };
 
 struct StepResult {
   uint64_t step = 0;
-  std::vector<RowResult> rows;        // in plan order
+  std::vector<RowResult> rows;  // in plan order
+  // Copies whose bytes were found changed since the last result.
+  std::vector<memory::HostBlock> lost = {};
   uint64_t start_ns = 0, end_ns = 0;  // steady clock: worker busy time, for the idle-gap metric
-  auto fields() { return std::tie(step, rows, start_ns, end_ns); }
+  auto fields() { return std::tie(step, rows, lost, start_ns, end_ns); }
 };
 
 }  // namespace runtime

@@ -43,6 +43,8 @@ class ArenaModel {
     return read(memory::BlockKind::kPage,
                 place(memory::BlockKind::kPage, page.index, page.generation));
   }
+  // Host copies: what each holds.
+  const std::map<memory::HostBlock, uint64_t>& host() const { return host_; }
 
  private:
   struct Entry {
@@ -93,10 +95,20 @@ class ArenaModel {
     entry.physical = move.to;
   }
 
+  void run(const memory::StageOut& stage) {
+    const uint64_t tag = read(stage.kind, place(stage.kind, stage.id, stage.generation));
+    VERIFY(host_.emplace(stage.host, tag).second);
+  }
+  void run(const memory::StageIn& stage) {
+    fill(stage.kind, place(stage.kind, stage.id, stage.generation), host_.at(stage.host));
+  }
+  void run(const memory::Discard& discard) { VERIFY(host_.erase(discard.host) == 1); }
+
   memory::BlockPool::Region states_, pages_;
   uint64_t cell_ = 1;
   std::vector<Cell> cells_;
   std::map<std::pair<memory::BlockKind, uint32_t>, Entry> table_;
+  std::map<memory::HostBlock, uint64_t> host_;
 };
 
 }  // namespace tests

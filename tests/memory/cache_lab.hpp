@@ -32,15 +32,24 @@ class CacheLab {
   };
 
   CacheLab(const memory::TreeConfig& config, std::unique_ptr<memory::BlockPool> pool,
-           std::unique_ptr<memory::EvictionPolicy> policy)
-      : arena(*pool), cache(config, std::move(pool), std::move(policy)), config_(config) {}
+           std::unique_ptr<memory::EvictionPolicy> policy, uint64_t host_bytes = 0)
+      : arena(*pool),
+        cache(config, std::move(pool), std::move(policy), host_bytes),
+        config_(config) {}
 
   memory::CacheReply send(const memory::CacheRequest& request) {
     memory::CacheReply reply;
     cache.handle(request, reply);
     arena.run(reply.commands);
     cache.check();
+    VERIFY(arena.host().size() == cache.host().copies().size());
     return reply;
+  }
+  void flush() {
+    memory::CacheReply reply;
+    cache.flush(reply);
+    arena.run(reply.commands);
+    cache.check();
   }
 
   // Empty: refused. What it was given is checked, and its pages are computed up to its key's end.
@@ -50,11 +59,16 @@ class CacheLab {
         send(memory::Open{{ticket}, ticket, key, positions, snapshots, restore_limit});
     VERIFY(reply.answers.size() == 1);
     if (std::holds_alternative<memory::Refused>(reply.answers[0])) {
-      VERIFY(reply.commands.empty());
+      for (const auto& command : reply.commands)  // what was evicted all the same
+        VERIFY(std::holds_alternative<memory::StageOut>(command) ||
+               std::holds_alternative<memory::Discard>(command));
       return std::nullopt;
     }
     Running run{key, key.elements.size(), std::get<memory::Opened>(reply.answers[0])};
     VERIFY(run.opened.pages.size() == (positions + config_.page_tokens - 1) / config_.page_tokens);
+    if (run.opened.staged) {
+      VERIFY(arena.read(run.opened.working) == state_tag(run.key, run.opened.position));
+    }
     compute(run);
     return run;
   }

@@ -4,52 +4,25 @@
 #include <numeric>
 #include <random>
 
+#include "tests/support/prompts.hpp"
 #include "tests/support/real_models.hpp"
-#include "tests/support/toy_model.hpp"
 
 namespace {
 
 using runtime::NewSequence;
-using runtime::TokenId;
+using support::asking;
+using support::cached;
+using support::check_same;
 using support::CoreServer;
+using support::head;
 using support::Heard;
-using Tokens = std::vector<TokenId>;
-
-constexpr TokenId kPoison = 23;  // never sampled: its bias is -1000
+using support::join;
+using support::kPoison;
+using support::random_tokens;
+using support::Tokens;
 
 support::ModelMaker toy(std::shared_ptr<uint64_t> violations) {
-  return [violations](uint32_t page_tokens) {
-    support::ToyOptions options;
-    options.page_tokens = page_tokens;
-    options.poison = kPoison;
-    options.violations = violations;
-    return std::make_unique<support::ToyModel>(options);
-  };
-}
-
-Tokens random_tokens(std::mt19937_64& rng, size_t count, uint32_t vocab) {
-  Tokens tokens(count);
-  for (TokenId& token : tokens) token = static_cast<TokenId>(rng() % vocab);
-  return tokens;
-}
-
-Tokens join(Tokens a, const Tokens& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Tokens head(const Tokens& tokens, size_t count) {
-  return {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count)};
-}
-
-NewSequence asking(Tokens prompt, uint32_t max_tokens, uint64_t seed = 5) {
-  NewSequence sequence;
-  sequence.prompt = std::move(prompt);
-  sequence.max_tokens = max_tokens;
-  sequence.sampling.seed = seed;
-  sequence.sampling.top_logprobs = 1;
-  sequence.sampling.logit_bias = {{kPoison, -1000.0f}};
-  return sequence;
+  return support::toy_maker(std::move(violations));
 }
 
 struct Shape {
@@ -76,17 +49,6 @@ support::SmallCache large_cache(const Shape& shape) {
   cache.unified = shape.unified;
   return cache;
 }
-
-void check_same(const Heard& a, const Heard& b) {
-  REQUIRE(a.finished.size() == 1);
-  REQUIRE(b.finished.size() == 1);
-  CHECK(a.finished[0].reason == b.finished[0].reason);
-  REQUIRE(a.tokens == b.tokens);
-  for (size_t i = 0; i < a.tokens.size(); ++i)
-    REQUIRE(support::same_bits(*a.logprobs[i], *b.logprobs[i]));
-}
-
-uint32_t cached(const Heard& heard) { return heard.finished.at(0).cached_tokens; }
 
 // One prompt length on one server: cold, again, branched, branched again, and the next turn.
 void check_length(const support::ModelMaker& maker, const Shape& shape, uint32_t length,

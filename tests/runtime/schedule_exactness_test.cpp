@@ -62,6 +62,7 @@ void compare(const Heard& heard, const Heard& alone) {
 struct Seen {  // how much of what can go wrong the schedules reached
   uint64_t retracted = 0, ghosts = 0, aborted = 0, cut_short = 0, whole = 0;
   uint64_t restored_tokens = 0, snapshots = 0, skipped = 0, evicted = 0, moves = 0, branches = 0;
+  uint64_t staged_out = 0, staged_in = 0, host_evicted = 0, host_resumed = 0;
 };
 
 void check_schedule(const support::ScheduleLimits& limits, const support::ModelMaker& scheduled,
@@ -88,6 +89,12 @@ void check_schedule(const support::ScheduleLimits& limits, const support::ModelM
   seen.moves += outcome.stats.moves_total;
   seen.evicted += outcome.cache.evicted_slots[0];
   seen.branches += outcome.cache.branches;
+  for (const size_t kind : {0, 1}) {
+    seen.staged_out += outcome.cache.staged_out[kind];
+    seen.staged_in += outcome.cache.staged_in[kind];
+    seen.host_evicted += outcome.cache.host_evicted[kind];
+  }
+  seen.host_resumed += outcome.stats.host_resumed_total;
 }
 
 }  // namespace
@@ -121,6 +128,7 @@ TEST_CASE("Any schedule of the toy model gives each request the bytes it has alo
   CAPTURE(seen.retracted, seen.ghosts, seen.aborted, seen.cut_short, seen.whole);
   CAPTURE(seen.restored_tokens, seen.snapshots, seen.skipped, seen.evicted, seen.moves,
           seen.branches);
+  CAPTURE(seen.staged_out, seen.staged_in, seen.host_evicted, seen.host_resumed);
   CHECK(seen.retracted > 20);
   CHECK(seen.ghosts > 20);
   CHECK(seen.aborted > 5);
@@ -132,6 +140,10 @@ TEST_CASE("Any schedule of the toy model gives each request the bytes it has alo
   CHECK(seen.evicted > 20);
   CHECK(seen.moves > 20);
   CHECK(seen.branches > 5);
+  CHECK(seen.staged_out > 100);
+  CHECK(seen.staged_in > 100);
+  CHECK(seen.host_evicted > 20);
+  CHECK(seen.host_resumed > 0);
 }
 
 TEST_CASE(

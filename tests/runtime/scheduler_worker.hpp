@@ -90,6 +90,9 @@ class FakeWorker {
 
   static int rank(const memory::Bind&) { return 0; }
   static int rank(const memory::Move&) { return 0; }
+  static int rank(const memory::StageOut&) { return 0; }  // without host memory there are none
+  static int rank(const memory::StageIn&) { return 0; }
+  static int rank(const memory::Discard&) { return 0; }
   static int rank(const runtime::Close&) { return 1; }
   static int rank(const memory::Clear&) { return 2; }
   static int rank(const memory::Restore&) { return 2; }

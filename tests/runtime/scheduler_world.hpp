@@ -179,6 +179,7 @@ class World {
   }
   void asked(const memory::Drop& drop) { asking.erase(drop.sequence); }
   void asked(const memory::Restored&) {}
+  void asked(const memory::Forget&) {}
   void asked(const memory::Donate& donate) {
     const Life& life = lives.at(donate.sequence);
     REQUIRE(donate.position % 64 == 0);

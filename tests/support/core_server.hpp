@@ -59,6 +59,7 @@ class CoreServer {
   uint64_t now_us() const { return queue_.now_us(); }
   runtime::SchedulerStats stats() const { return queue_.scheduler().stats(); }
   const memory::HybridCache& cache() const { return cache_; }
+  runtime::HostArena& host() { return engine_.host(); }
   // The scheduler is idle and every block is free or cached.
   bool drained() const {
     const memory::CacheOwners owners = cache_.owners();
@@ -72,7 +73,8 @@ class CoreServer {
       : want_(sized(want, *model)),
         cache_(make_small_cache(want_)),
         engine_(*device_, std::move(model),
-                {arena_bytes(want_), cache_.pool().state_region(), cache_.pool().page_region()}),
+                {arena_bytes(want_), cache_.pool().state_region(), cache_.pool().page_region(),
+                 host_bytes(want_)}),
         queue_(filled(config, cache_), cache_, engine_, seed,
                [this](const runtime::SessionEvent& event) {
                  std::visit([this](const auto& value) { hear(value); }, event);

@@ -70,6 +70,7 @@ class ScheduleMaker {
     schedule.cache.pages = pages;
     schedule.cache.unified = !one_in(3);
     schedule.cache.lru = one_in(4);
+    if (one_in(2)) schedule.cache.host = 0.25 * between(1, 16);
     return schedule;
   }
 

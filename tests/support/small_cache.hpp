@@ -14,10 +14,15 @@ struct SmallCache {
   // The two kinds share the bytes of all those blocks; else there are exactly so many of each.
   bool unified = false;
   bool lru = false;
+  double host = 0;  // host memory, in multiples of those bytes
 };
 
 inline uint64_t arena_bytes(const SmallCache& want) {
   return (want.slots * want.state_bytes + 63) / 64 * 64 + want.pages * want.page_bytes;
+}
+
+inline uint64_t host_bytes(const SmallCache& want) {
+  return static_cast<uint64_t>(want.host * static_cast<double>(arena_bytes(want)));
 }
 
 inline std::unique_ptr<memory::BlockPool> make_small_pool(const SmallCache& want) {
@@ -35,7 +40,7 @@ inline memory::HybridCache make_small_cache(const SmallCache& want,
   costs.page_bytes = want.page_bytes;
   return memory::HybridCache(
       tree, std::move(pool),
-      want.lru ? memory::make_lru_policy() : memory::make_benefit_policy(costs));
+      want.lru ? memory::make_lru_policy() : memory::make_benefit_policy(costs), host_bytes(want));
 }
 
 inline memory::HybridCache make_small_cache(const SmallCache& want) {
