@@ -42,7 +42,8 @@ std::shared_ptr<memory::HybridCache> make_cache(const runtime::EngineConfig& con
   costs.state_bytes = geometry.state_bytes;
   costs.page_bytes = geometry.page_bytes;
   return std::make_shared<memory::HybridCache>(tree, make_pool(config, geometry),
-                                               memory::make_benefit_policy(costs));
+                                               memory::make_benefit_policy(costs),
+                                               runtime::host_bytes(config));
 }
 
 std::string last_part(const std::string& path) {
@@ -103,6 +104,7 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   layout.arena_bytes = runtime::arena_bytes(config);
   layout.states = facts_.cache->pool().state_region();
   layout.pages = facts_.cache->pool().page_region();
+  layout.host_bytes = runtime::host_bytes(config);
   engine_ = std::make_unique<runtime::Engine>(*device_, std::move(loaded.model), layout);
 }
 

@@ -77,6 +77,11 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
       ->check(CLI::IsMember({"on", "off"}))
       ->default_str(engine.prefix_cache ? "on" : "off")
       ->group(memory);
+  app.add_option("--host-cache-gb", engine.host_cache_gb,
+                 "GiB of host memory for states and KV pages that leave the arena; 0 = none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(memory);
   app.add_option("--kv-dtype", engine.kv_dtype, "f32, or bf16 (lossy)")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str()

@@ -103,6 +103,24 @@ void write_counters(Writer& out, const actors::ServiceMetrics& engine) {
               count(s.donations_total));
   out.counter("block_moves_total", "States and pages moved to keep the free memory in one piece.",
               count(s.moves_total));
+  const memory::CacheCounters& cache = engine.cache;
+  const auto staged = [&](const uint64_t(&by_kind)[2], const char* name, const char* help) {
+    out.describe(name, "counter", help);
+    out.sample(name, ",kind=\"state\"", count(by_kind[0]));
+    out.sample(name, ",kind=\"page\"", count(by_kind[1]));
+  };
+  staged(cache.staged_out, "host_staged_out_total", "Blocks copied to host memory.");
+  staged(cache.staged_in, "host_staged_in_total", "Blocks copied back to the device.");
+  staged(cache.host_evicted, "host_evicted_total", "Blocks that left host memory for others.");
+  out.counter("host_hits_total", "Admissions that began from a state in host memory.",
+              count(cache.host_restored));
+  out.counter("host_hit_tokens_total", "Tokens that only host memory spared them.",
+              count(cache.host_positions));
+  out.counter("host_resumed_total", "Retracted sequences that went on from host memory.",
+              count(s.host_resumed_total));
+  out.counter("host_checksum_failures_total",
+              "Blocks in host memory whose bytes had changed: dropped, never used.",
+              count(cache.host_lost));
   out.counter("steps_total", "Engine steps.", count(s.steps_total));
   out.counter("ghost_rows_total", "Rows computed for a sequence that had just ended.",
               count(s.ghost_rows_total));
@@ -115,7 +133,7 @@ void write_counters(Writer& out, const actors::ServiceMetrics& engine) {
 
 void write_gauges(Writer& out, const actors::ServiceMetrics& engine,
                   const actors::ServiceInfo& info) {
-  const auto& [states, pages] = engine.pools;
+  const auto& [states, pages, host] = engine.pools;
   const double page_tokens = info.page_tokens;
   const double total_tokens = pages.total * page_tokens;
   out.gauge("num_running_reqs", "Sequences running.", engine.scheduler.running);
@@ -133,6 +151,12 @@ void write_gauges(Writer& out, const actors::ServiceMetrics& engine,
   out.gauge("mamba_available_tokens", "State slots free.", states.free);
   out.gauge("mamba_used_tokens", "State slots held.", states.held);
   out.gauge("mamba_evictable_tokens", "State slots cached that nobody uses.", states.evictable);
+  out.gauge("host_cache_bytes", "Bytes of states and pages in host memory.",
+            static_cast<double>(host.bytes));
+  out.gauge("host_cache_max_bytes", "Bytes that host memory may hold.",
+            static_cast<double>(host.bytes_max));
+  out.gauge("host_cache_states", "States in host memory.", host.states);
+  out.gauge("host_cache_pages", "KV pages in host memory.", host.pages);
   out.gauge("max_total_num_tokens", "KV rows in all pages.", total_tokens);
   out.gauge("page_size", "Tokens of one KV page.", page_tokens);
   out.gauge("num_pages", "KV pages.", pages.total);

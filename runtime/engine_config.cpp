@@ -16,6 +16,10 @@ uint64_t arena_bytes(const EngineConfig& config) {
   return static_cast<uint64_t>(config.memory_gb * 1024.0 * 1024.0 * 1024.0);
 }
 
+uint64_t host_bytes(const EngineConfig& config) {
+  return static_cast<uint64_t>(config.host_cache_gb * 1024.0 * 1024.0 * 1024.0);
+}
+
 unsigned worker_threads(const EngineConfig& config) {
   return config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
 }

@@ -19,6 +19,7 @@ struct EngineConfig {
   // for states, for ever.
   std::string memory = "unified";
   bool prefix_cache = true;      // requests go on from what earlier ones computed
+  double host_cache_gb = 0;      // host memory for what is evicted from the arena, GiB; 0 = none
   std::string kv_dtype = "f32";  // f32 | bf16 (lossy)
   uint32_t page_tokens = 64;     // power of two
   uint32_t context_length =
@@ -34,6 +35,7 @@ struct EngineConfig {
 // name.
 kernels::DType kv_dtype(const std::string& name);
 uint64_t arena_bytes(const EngineConfig& config);
+uint64_t host_bytes(const EngineConfig& config);
 unsigned worker_threads(const EngineConfig& config);
 ModelOptions model_options(const EngineConfig& config);  // throws as kv_dtype() does
 

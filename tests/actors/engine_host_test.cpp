@@ -50,6 +50,13 @@ TEST_CASE("Settings that cannot work are refused by name", "[actors]") {
   CHECK(refusal(&EngineConfig::memory_gb, -1.0).find("memory_gb: must lie between") == 0);
   CHECK(refusal(&EngineConfig::memory_gb, 1e-7)
             .find("memory_gb: an arena of 107 bytes is too small") == 0);
+  CHECK(refusal(&EngineConfig::host_cache_gb, -1.0).find("host_cache_gb: must lie between") == 0);
+  CHECK(refusal(&EngineConfig::host_cache_gb, 0.001) == "accepted");
+  EngineConfig contradicting = lab_config();
+  contradicting.host_cache_gb = 1;
+  contradicting.prefix_cache = false;
+  CHECK(refusal(contradicting) ==
+        "host_cache_gb: holds what the prefix cache evicts; it needs prefix_cache on");
   CHECK(refusal(&EngineConfig::memory, std::string("split:0.5")) == "accepted");
   for (const char* bad : {"split:1", "split:0", "split:", "split:0.5x", "split", "shared", ""}) {
     CHECK(refusal(&EngineConfig::memory, std::string(bad)) ==

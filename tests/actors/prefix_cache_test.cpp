@@ -99,6 +99,33 @@ TEST_CASE("A flushed cache is empty, and its memory free", "[actors]") {
   check_nothing_held(lab);
 }
 
+TEST_CASE("What memory had no room for comes back from host memory", "[actors][property]") {
+  const auto seed = GENERATE(range(0u, 10u));
+  CAPTURE(seed);
+  runtime::EngineConfig config = lab_config();
+  config.memory_gb = 4096.0 / (1024.0 * 1024.0 * 1024.0);  // 64 blocks of 64 B
+  config.host_cache_gb = 0.001;
+  SystemLab lab(config, alphabet_factory(), seed);
+  lab.settle();
+  const auto request = ask(long_prompt(200), 3);
+  CHECK(cached(lab, request) == 0);
+  cached(lab, ask(std::string(300, '5'), 3));  // 38 pages: with the 25 above they do not fit
+  CHECK(cached(lab, request) == 192);
+  const ServiceMetrics metrics = lab->metrics();
+  CHECK(metrics.cache.host_restored == 1);
+  CHECK(metrics.cache.host_positions > 0);
+  CHECK(metrics.cache.staged_out[0] > 0);
+  CHECK(metrics.cache.staged_in[0] == 1);
+  CHECK(metrics.cache.staged_in[1] > 0);
+  CHECK(metrics.pools.host.bytes > 0);
+  CHECK(metrics.pools.host.bytes <= metrics.pools.host.bytes_max);
+  check_nothing_held(lab);
+  CHECK(lab->flush_cache());
+  lab.settle();
+  CHECK(lab->metrics().pools.host.bytes == 0);
+  CHECK(cached(lab, request) == 0);
+}
+
 TEST_CASE("Without a prefix cache nothing stays", "[actors]") {
   runtime::EngineConfig config = lab_config();
   config.prefix_cache = false;
