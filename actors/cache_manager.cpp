@@ -13,6 +13,7 @@ CacheAnswers answer(memory::HybridCache& cache, Telemetry& telemetry, const Cach
   CacheAnswers answers{batch.rank_group, {}};
   for (const auto& request : batch.requests) cache.handle(request, answers.reply);
   if (batch.flush) cache.flush(answers.reply);
+  if (batch.spill_by_ns != 0) cache.spill(batch.spill_by_ns, answers.reply);
   telemetry.publish(cache.owners(), cache.counters());
   return answers;
 }

@@ -20,9 +20,12 @@ inline uint64_t mixed_hash(std::string_view text, uint64_t basis) {
   return hash ^ (hash >> 33);
 }
 
-// What must be equal for equal tokens to have equal states and KV rows.
+// Goes up whenever the kernels or the model compute other bytes from the same weights.
+inline constexpr uint64_t kArithmeticVersion = 1;
+
+// What must be equal for equal tokens to have equal states and KV rows, in this process or another.
 inline uint64_t arithmetic_id(const ServiceInfo& info) {
-  uint64_t id = mixed_hash(info.model_path, info.weight_bytes);
+  uint64_t id = mixed_hash("arithmetic", info.weights_digest + kArithmeticVersion);
   for (const std::string_view part :
        {std::string_view(info.kernel_target), std::string_view(info.device),
         std::string_view(info.kv_dtype)})

@@ -1,9 +1,12 @@
 #include "actors/engine_host.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "actors/cache_namespace.hpp"
@@ -46,6 +49,16 @@ std::shared_ptr<memory::HybridCache> make_cache(const runtime::EngineConfig& con
                                                runtime::host_bytes(config));
 }
 
+void check_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && !std::filesystem::is_directory(path))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (!error && ::access(path.c_str(), W_OK) != 0)
+    error = std::make_error_code(std::errc::permission_denied);
+  if (error) throw std::invalid_argument("host_cache_dir: " + path + ": " + error.message());
+}
+
 std::string last_part(const std::string& path) {
   const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   return normal.has_filename() ? normal.filename().string()
@@ -53,7 +66,7 @@ std::string last_part(const std::string& path) {
 }
 
 ServiceInfo make_info(const runtime::EngineConfig& config, const runtime::Model& model,
-                      unsigned threads) {
+                      uint64_t digest, unsigned threads) {
   const runtime::CacheGeometry geometry = model.geometry();
   ServiceInfo info;
   info.model_path = config.model;
@@ -71,6 +84,7 @@ ServiceInfo make_info(const runtime::EngineConfig& config, const runtime::Model&
   info.kernel_target = kernels::cpu_target_name();
   info.device = config.device;
   info.kv_dtype = config.kv_dtype;
+  info.weights_digest = digest;
   info.default_reasoning_effort = config.default_reasoning_effort;
   return info;
 }
@@ -89,7 +103,7 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   facts_.limits = {loaded.model->vocab_size(),
                    context_length(config, loaded.max_positions, positions_max), loaded.end_ids};
   facts_.tokenizer = std::move(loaded.tokenizer);
-  facts_.info = make_info(config, *loaded.model, threads);
+  facts_.info = make_info(config, *loaded.model, loaded.digest, threads);
   facts_.info.context_length = facts_.limits.context_length;
   facts_.info.has_tokenizer = facts_.tokenizer != nullptr;
   facts_.scheduler.context_length = facts_.limits.context_length;
@@ -105,7 +119,27 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   layout.states = facts_.cache->pool().state_region();
   layout.pages = facts_.cache->pool().page_region();
   layout.host_bytes = runtime::host_bytes(config);
+  const runtime::CacheGeometry geometry = loaded.model->geometry();
   engine_ = std::make_unique<runtime::Engine>(*device_, std::move(loaded.model), layout);
+  open_spill(config, geometry);
+}
+
+// Fills host memory from the file that the last process left, and names the next one.
+void EngineHost::open_spill(const runtime::EngineConfig& config,
+                            const runtime::CacheGeometry& geometry) {
+  if (config.host_cache_dir.empty()) return;
+  check_directory(config.host_cache_dir);
+  runtime::SpillTarget target{config.host_cache_dir,
+                              {facts_.arithmetic_id, geometry.state_bytes, geometry.page_bytes,
+                               config.page_tokens, facts_.cache->tree().config().grid}};
+  const runtime::SpillReport loaded = runtime::load_spill(target, *facts_.cache, engine_->host());
+  const std::string file = memory::spill_path(config.host_cache_dir);
+  if (!loaded.trouble.empty()) {
+    facts_.info.host_cache_note = "host_cache_dir: ignoring " + loaded.trouble;
+  } else if (loaded.states + loaded.pages > 0) {
+    facts_.info.host_cache_note = "host cache: " + runtime::spill_text(loaded) + " from " + file;
+  }
+  engine_->spill_to(std::move(target));
 }
 
 StepOutcome EngineHost::run(const runtime::StepPlan& plan) {

@@ -41,8 +41,11 @@ class EngineHost {
   EngineHost(const runtime::EngineConfig& config, const ModelFactory& factory);
   EngineFacts take_facts() { return std::move(facts_); }  // once
   StepOutcome run(const runtime::StepPlan& plan);         // never throws
+  std::optional<runtime::SpillReport> take_spilled() { return engine_->take_spilled(); }
 
  private:
+  void open_spill(const runtime::EngineConfig& config, const runtime::CacheGeometry& geometry);
+
   std::unique_ptr<kernels::Device> device_;
   std::unique_ptr<kernels::Ops> ops_;
   std::unique_ptr<runtime::Engine> engine_;  // destroyed before what it uses

@@ -86,6 +86,8 @@ void check_config(const runtime::EngineConfig& config) {
       "host_cache_gb: must lie between 0 and 1048576, got " + std::to_string(config.host_cache_gb));
   demand(config.host_cache_gb == 0 || config.prefix_cache,
          "host_cache_gb: holds what the prefix cache evicts; it needs prefix_cache on");
+  demand(config.host_cache_dir.empty() || config.host_cache_gb > 0,
+         "host_cache_dir: fills host memory at the start; it needs host_cache_gb");
   demand(config.threads <= 1024,
          "threads: must be at most 1024, got " + std::to_string(config.threads));
   const std::string& effort = config.default_reasoning_effort;

@@ -19,6 +19,7 @@
 CAF_BEGIN_TYPE_ID_BLOCK(sluice, caf::first_custom_type_id)
 CAF_ADD_ATOM(sluice, actors, tick_atom, "tick")
 CAF_ADD_ATOM(sluice, actors, flush_atom, "flush")
+CAF_ADD_ATOM(sluice, actors, spill_atom, "spill")
 CAF_END_TYPE_ID_BLOCK(sluice)
 
 namespace actors {
@@ -51,6 +52,9 @@ struct CacheRequests {  // scheduler -> cache manager, in order
   uint32_t rank_group = 0;
   std::vector<memory::CacheRequest> requests;
   bool flush = false;  // and then everything that nobody uses goes
+  // And then what is cached is written to a file, until this time of the steady clock; 0: it is
+  // not.
+  uint64_t spill_by_ns = 0;
 };
 struct CacheAnswers {  // cache manager -> scheduler, in order
   uint32_t rank_group = 0;
@@ -74,7 +78,8 @@ using SchedulerActor =
     caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
                      caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
                      caf::reacts_to<tick_atom, uint64_t>,  // the time it was meant for, in us
-                     caf::reacts_to<flush_atom>>;
+                     caf::reacts_to<flush_atom>,
+                     caf::reacts_to<spill_atom, uint64_t>>;  // the deadline, of the steady clock
 
 struct GatewayWiring {  // supervisor -> gateway, once the engine is ready
   TextWorkerActor text_worker;
@@ -88,6 +93,7 @@ struct WorkerLoaded {  // worker -> supervisor
   EngineFacts facts;
 };
 using SupervisorActor =
-    caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>, caf::reacts_to<flush_atom>>;
+    caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>, caf::reacts_to<flush_atom>,
+                     caf::reacts_to<spill_atom, uint64_t>>;
 
 }  // namespace actors

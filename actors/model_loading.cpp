@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "memory/checksum.hpp"
+#include "runtime/mapped_file.hpp"
 #include "runtime/model_config.hpp"
 #include "runtime/weights.hpp"
 
@@ -15,8 +17,10 @@ LoadedModel load_hybrid(const std::string& directory, kernels::Ops& ops,
   const auto config = runtime::ModelConfig::load(directory);
   LoadedModel loaded;
   // The model copies what it keeps: the files are unmapped here.
-  loaded.model =
-      runtime::load_hybrid_model(config, runtime::WeightsFile::load(directory), ops, options);
+  const auto weights = runtime::WeightsFile::load(directory);
+  loaded.model = runtime::load_hybrid_model(config, weights, ops, options);
+  loaded.digest =
+      memory::checksum(runtime::MappedFile(directory + "/config.json").bytes(), weights.digest());
   loaded.tokenizer = runtime::Tokenizer::load(directory);
   loaded.max_positions = config.max_positions;
   loaded.end_ids = config.end_ids;

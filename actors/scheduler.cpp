@@ -42,7 +42,7 @@ void post(Self self, SchedulerOutbox outbox) {
   for (auto& plan : outbox.plans) self->send(self->state.worker, Boxed(std::move(plan)));
   if (!outbox.cache.empty()) {
     self->send(self->state.cache_manager,
-               Boxed(CacheRequests{self->state.rank_group, std::move(outbox.cache), false}));
+               Boxed(CacheRequests{self->state.rank_group, std::move(outbox.cache)}));
   }
   for (auto& batch : outbox.sessions) send_batch(self, std::move(batch));
   arm_timer(self);
@@ -74,6 +74,11 @@ void flush(Self self) {
   self->send(self->state.cache_manager, Boxed(CacheRequests{self->state.rank_group, {}, true}));
 }
 
+void spill(Self self, uint64_t deadline_ns) {
+  self->send(self->state.cache_manager,
+             Boxed(CacheRequests{self->state.rank_group, {}, false, deadline_ns}));
+}
+
 }  // namespace
 
 SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
@@ -95,6 +100,7 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
              [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); }),
       traced("scheduler.tick", [=](tick_atom, uint64_t target_us) { tick(self, target_us); }),
       traced("scheduler.flush", [=](flush_atom) { flush(self); }),
+      traced("scheduler.spill", [=](spill_atom, uint64_t by_ns) { spill(self, by_ns); }),
   };
 }
 

@@ -71,6 +71,8 @@ struct ServiceInfo {       // static facts for /get_server_info and /v1/models
            max_queue = 0, threads = 0;
   uint64_t weight_bytes = 0, arena_bytes = 0, state_bytes = 0, page_bytes = 0;
   std::string kernel_target, device, kv_dtype;
+  uint64_t weights_digest = 0;  // of all tensors and config.json
+  std::string host_cache_note;  // what became of the spill file; empty: there was none
   bool has_tokenizer = false;
   std::string default_reasoning_effort = "max";
 };

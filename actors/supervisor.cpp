@@ -92,15 +92,19 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
   self->set_down_handler([=](caf::down_msg& down) { lose(self, down); });
   self->set_exit_handler([=](caf::exit_msg& exit) { shut_down(self, exit); });
   self->monitor(state.start.gateway);
-  state.worker =
-      spawn_with_thread(self, state.start.spawning, worker, state.start.config, state.start.factory,
-                        SupervisorActor{self}, state.start.stopping);
+  state.worker = spawn_with_thread(self, state.start.spawning, worker, state.start.config,
+                                   state.start.factory, SupervisorActor{self},
+                                   WorkerLinks{state.start.stopping, state.start.spills});
   return {
       traced("supervisor.worker_loaded",
              [=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }),
       traced("supervisor.flush",
              [=](flush_atom) {
                if (self->state.scheduler) self->send(self->state.scheduler, flush_atom_v);
+             }),
+      traced("supervisor.spill",
+             [=](spill_atom, uint64_t by_ns) {
+               if (self->state.scheduler) self->send(self->state.scheduler, spill_atom_v, by_ns);
              }),
   };
 }

@@ -10,6 +10,7 @@
 #include "actors/front_desk.hpp"
 #include "actors/messages.hpp"
 #include "actors/spawning.hpp"
+#include "actors/spill_board.hpp"
 
 namespace actors {
 
@@ -21,6 +22,7 @@ struct SupervisorStart {
   std::function<void(const std::string& reason)> on_failure;  // may be empty
   FrontDesk* desk = nullptr;                                  // these outlive all actors
   const std::atomic<bool>* stopping = nullptr;                // the worker runs no more plans
+  SpillBoard* spills = nullptr;
   SessionContext* context = nullptr;  // its tokenizer is set here, before the first session
 };
 

@@ -1,5 +1,6 @@
 #include "actors/system.hpp"
 
+#include <algorithm>
 #include <caf/all.hpp>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "actors/gateway.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/system_impl.hpp"
+#include "kernels/base/steady_clock.hpp"
 #include "runtime/endings.hpp"
 
 namespace actors {
@@ -17,6 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kAbortWait{
     5000};  // an abort needs a few messages, and at most the steps under way
+constexpr milliseconds kSpillClose{100};  // from the deadline to the file's last byte
 
 }  // namespace
 
@@ -24,6 +27,7 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
     : options(std::move(settings)),
       desk(uint64_t{config.max_running_requests} + config.max_queue),
       telemetry(options.clock),
+      spilling(!config.host_cache_dir.empty()),
       context{nullptr, options.clock, &telemetry, &cancellations} {
   // Sharing: with stealing a message waits in its sender's own queue until that one yields.
   caf_config.set("scheduler.policy",
@@ -41,6 +45,7 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
   start.on_failure = options.on_failure;
   start.desk = &desk;
   start.stopping = &stopping;
+  start.spills = &spills;
   start.context = &context;
   supervisor = actors->spawn(actors::supervisor, std::move(start));
 }
@@ -49,7 +54,7 @@ System::Impl::Impl(const runtime::EngineConfig& config, SystemOptions settings)
 // waits for them.
 System::Impl::~Impl() {
   desk.close();
-  shut();
+  shut(true);
   caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
   run_lab();
   gateway = GatewayActor();
@@ -62,9 +67,9 @@ void System::Impl::end(runtime::RequestId request, const Error& error) {
   caf::anon_send(gateway, Boxed(EndRequest{request, error}));
 }
 
-void System::Impl::shut() {
+void System::Impl::shut(bool stop) {
   for (const auto request : desk.open_requests()) end(request, runtime::shutting_down());
-  stopping = true;
+  if (stop) stopping = true;
   wait_empty(kAbortWait);
 }
 
@@ -93,8 +98,16 @@ void System::wait_ready() const {
 bool System::drain(milliseconds timeout) {
   impl_->desk.close();
   if (impl_->wait_empty(timeout)) return true;
-  impl_->shut();
+  impl_->shut(!impl_->spilling);
   return false;
+}
+
+std::optional<runtime::SpillReport> System::spill(milliseconds timeout) {
+  if (!impl_->spilling || impl_->stopping || impl_->desk.open_count() != 0) return std::nullopt;
+  const auto timeout_ns = static_cast<uint64_t>(std::max<int64_t>(timeout.count(), 1)) * 1'000'000;
+  caf::anon_send(impl_->supervisor, spill_atom_v, kernels::steady_now_ns() + timeout_ns);
+  impl_->run_lab();
+  return impl_->spills.wait(impl_->lab() != nullptr ? milliseconds{0} : timeout + kSpillClose);
 }
 
 ServicePhase System::phase() const { return impl_->desk.phase(); }

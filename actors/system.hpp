@@ -42,6 +42,9 @@ class System final : public Service {
   // Refuses new requests, waits for the open ones, aborts what is left at the deadline. True:
   // nothing had to be aborted.
   bool drain(std::chrono::milliseconds timeout);
+  // After a drain: writes what is cached to `host_cache_dir`, for as long as that takes or the time
+  // allows. Empty: there is nowhere to write, a request still runs, or it took too long.
+  std::optional<runtime::SpillReport> spill(std::chrono::milliseconds timeout);
 
   ServicePhase phase() const override;
   bool ready() const override;

@@ -10,6 +10,7 @@
 
 #include "actors/front_desk.hpp"
 #include "actors/messages.hpp"
+#include "actors/spill_board.hpp"
 #include "actors/system.hpp"
 
 namespace actors {
@@ -20,7 +21,9 @@ struct System::Impl {
   ~Impl();
 
   void end(runtime::RequestId request, const kernels::Error& error);
-  void shut();  // the desk is closed: ends every request, and the worker's plans with them
+  // The desk is closed: ends every request. `stop`: and the worker's plans with them, after which
+  // its memory is of no use.
+  void shut(bool stop);
   bool wait_empty(std::chrono::milliseconds timeout);  // without threads: runs what there is to run
   caf::scheduler::test_coordinator* lab() { return lab_; }
   void run_lab();
@@ -29,6 +32,8 @@ struct System::Impl {
   FrontDesk desk;
   Telemetry telemetry;
   CancelBoard cancellations;
+  SpillBoard spills;
+  const bool spilling;                // what is cached is to be written at the end
   std::atomic<bool> stopping{false};  // no request is left for whom a plan could run
   SessionContext context;
   caf::actor_system_config caf_config;

@@ -11,17 +11,18 @@ namespace {
 
 using Self = WorkerActor::stateful_pointer<WorkerState>;
 
-StepOutcome run(Self self, const std::atomic<bool>& stopping, const runtime::StepPlan& plan) {
-  if (stopping) return {plan.rank_group, std::nullopt, std::nullopt};
+StepOutcome run(Self self, const WorkerLinks& links, const runtime::StepPlan& plan) {
+  if (*links.stopping) return {plan.rank_group, std::nullopt, std::nullopt};
   StepOutcome outcome = self->state.host->run(plan);
   if (outcome.failure) self->quit(failure(*outcome.failure));
+  if (auto spilled = self->state.host->take_spilled()) links.spills->post(std::move(*spilled));
   return outcome;
 }
 
 }  // namespace
 
 WorkerActor::behavior_type worker(Self self, runtime::EngineConfig config, ModelFactory factory,
-                                  SupervisorActor supervisor, const std::atomic<bool>* stopping) {
+                                  SupervisorActor supervisor, WorkerLinks links) {
   name_exceptions(self);
   try {
     self->state.host = std::make_unique<EngineHost>(config, factory);
@@ -31,7 +32,7 @@ WorkerActor::behavior_type worker(Self self, runtime::EngineConfig config, Model
   }
   self->send(supervisor, Boxed(WorkerLoaded{self->state.host->take_facts()}));
   return {traced("worker.plan", [=](Boxed<runtime::StepPlan>& plan) {
-    return Boxed(run(self, *stopping, plan.take()));
+    return Boxed(run(self, links, plan.take()));
   })};
 }
 

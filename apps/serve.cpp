@@ -27,7 +27,10 @@ using actors::ServicePhase;
 
 // From the signal to the end of the process: at most 10 s, whatever runs or hangs.
 constexpr std::chrono::milliseconds kDrainTime{7500};  // for running answers
-constexpr std::chrono::milliseconds kExitTime{9500};   // then the process ends as it is
+constexpr std::chrono::milliseconds kSpillTime{
+    3500};                                            // less for them when there is a file to write
+constexpr std::chrono::milliseconds kSpillEnd{9200};  // which is whole by then
+constexpr std::chrono::milliseconds kExitTime{9500};  // then the process ends as it is
 
 void add_http_flags(CLI::App& app, net::ServerConfig& http) {
   const std::string group = "HTTP";
@@ -81,6 +84,10 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
                  "GiB of host memory for states and KV pages that leave the arena; 0 = none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
+      ->group(memory);
+  app.add_option("--host-cache-dir", engine.host_cache_dir,
+                 "Directory where what is cached is written at the end and read at the start; one "
+                 "per model")
       ->group(memory);
   app.add_option("--kv-dtype", engine.kv_dtype, "f32, or bf16 (lossy)")
       ->check(CLI::IsMember({"f32", "bf16"}))
@@ -208,6 +215,22 @@ void exit_after(std::chrono::milliseconds time, int code) {
   }).detach();
 }
 
+void spill(actors::System& system, const runtime::EngineConfig& engine,
+           std::chrono::steady_clock::time_point end) {
+  if (engine.host_cache_dir.empty()) return;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  const auto report = system.spill(left);
+  if (!report) {
+    std::fprintf(stderr, "sluice-serve: no time was left to write the cache\n");
+  } else if (!report->trouble.empty()) {
+    std::fprintf(stderr, "sluice-serve: the cache was not written: %s\n", report->trouble.c_str());
+  } else {
+    std::fprintf(stderr, "sluice-serve: wrote %s to %s%s\n", runtime::spill_text(*report).c_str(),
+                 engine.host_cache_dir.c_str(), report->whole ? "" : ", as time allowed");
+  }
+}
+
 int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
           const sigset_t& signals, const Profile& profile) {
   std::atomic<bool> lost{false};
@@ -223,6 +246,8 @@ int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
   std::thread loading([&] {    // so that a signal is seen while they do
     try {
       system->wait_ready();
+      const std::string note = system->info().host_cache_note;
+      if (!note.empty()) std::fprintf(stderr, "sluice-serve: %s\n", note.c_str());
       print_ready(server, http, engine);
     } catch (const std::exception& error) {
       if (system->phase().kind == ServicePhase::Kind::kFailed) options.on_failure(error.what());
@@ -230,6 +255,7 @@ int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
   });
   int received = 0;
   sigwait(&signals, &received);
+  const auto asked = std::chrono::steady_clock::now();
   exit_after(kExitTime, lost ? 1 : 0);
   if (!lost) {
     std::fprintf(stderr, "sluice-serve: %s, finishing what runs\n",
@@ -240,8 +266,10 @@ int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
     profile.write();
     std::_Exit(0);  // a load cannot be interrupted, and nobody waits for it; stdout is flushed
   }
-  server.stop(kDrainTime);
+  const bool spills = !engine.host_cache_dir.empty();
+  server.stop(spills ? kDrainTime - kSpillTime : kDrainTime);
   system->drain(std::chrono::milliseconds(200));
+  if (!lost) spill(*system, engine, asked + kSpillEnd);
   loading.join();
   profile.write();
   return lost ? 1 : 0;

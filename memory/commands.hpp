@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <tuple>
 #include <variant>
+#include <vector>
 
 #include "memory/ids.hpp"
+#include "memory/prefix_hash.hpp"
 
 namespace memory {
 
@@ -61,8 +63,24 @@ struct Discard {
   auto fields() { return std::tie(host); }
 };
 
+// A copy to be written to a file: the host's, or (`host` is 0) the block's own bytes.
+struct SpillItem {
+  BlockKind kind = BlockKind::kState;
+  PrefixPoint at;
+  HostBlock host;
+  uint32_t id = 0, generation = 0;
+  auto fields() { return std::tie(kind, at, host, id, generation); }
+};
+
+// Writes copies to the worker's spill file, in this order, until the deadline of the steady clock.
+struct Spill {
+  std::vector<SpillItem> items;
+  uint64_t deadline_ns = 0;
+  auto fields() { return std::tie(items, deadline_ns); }
+};
+
 // What the cache manager has a worker do; everything else comes from the scheduler.
-using MemoryCommand = std::variant<Bind, Move, StageOut, StageIn, Discard>;
+using MemoryCommand = std::variant<Bind, Move, StageOut, StageIn, Discard, Spill>;
 
 // Zero-fills a working slot: before the sequence's first forward.
 struct Clear {

@@ -56,6 +56,9 @@ class HostStore {
   // All of a namespace, or all there is.
   void clear(std::optional<uint64_t> name_space, std::vector<MemoryCommand>& commands);
 
+  uint64_t size(BlockKind kind) const {  // of a copy
+    return kind == BlockKind::kState ? config_.state_bytes : config_.page_bytes;
+  }
   uint64_t bytes_max() const { return config_.bytes_max; }
   uint64_t bytes() const;
   uint32_t count(BlockKind kind) const;
@@ -66,9 +69,6 @@ class HostStore {
 
  private:
   using Names = std::unordered_map<PrefixHash, HostBlock>;
-  uint64_t size(BlockKind kind) const {
-    return kind == BlockKind::kState ? config_.state_bytes : config_.page_bytes;
-  }
   Names& names(BlockKind kind) { return names_[static_cast<size_t>(kind)]; }
   bool idle(const Copy& copy) const;  // may be evicted
   // A copy's place in the order of eviction: taken out before a change, put back behind it.

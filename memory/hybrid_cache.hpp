@@ -41,6 +41,14 @@ class HybridCache {
   void handle(const CacheRequest& request, CacheReply& out);
   // Evicts everything that nobody uses, and the host's copies too. Appends to `out`.
   void flush(CacheReply& out);
+  // Has everything cached that a later process could use written to a file: whole prefixes, the
+  // most valuable first, no more than host memory holds. Appends one Spill to `out`.
+  void spill(uint64_t deadline_ns, CacheReply& out) const;
+  // A copy from such a file, as HostStore::adopt() takes it; its bytes go to the worker's host
+  // memory under the name that comes back.
+  std::optional<HostBlock> adopt(BlockKind kind, const PrefixPoint& at) {
+    return host_.adopt(kind, at);
+  }
 
   // No Open with more positions can ever be granted; with as many, one can when it is alone.
   uint32_t positions_max() const;

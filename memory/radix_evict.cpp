@@ -34,7 +34,7 @@ uint32_t RadixTree::checkpoint_above(NodeId id) const {
 
 void RadixTree::evict(NodeId id, Freed& freed) {
   VERIFY(evictable(id));
-  freed.slots.push_back({*at(id).checkpoint, point_of(at(id))});
+  freed.slots.push_back({*at(id).checkpoint, checkpoint_point(at(id))});
   set_checkpoint(id, std::nullopt);
   prune(id, freed);
 }
@@ -50,8 +50,18 @@ void RadixTree::prune(NodeId id, Freed& freed) {
   }
 }
 
-PrefixPoint RadixTree::point_of(const RadixNode& node) const {
-  return {node.prefix, node.prefix, node.name_space, node.end};
+std::vector<PrefixPoint> RadixTree::page_points(const RadixNode& node) const {
+  std::vector<PrefixPoint> points;
+  if (node.root) return points;
+  PrefixHash prefix = nodes_.at(node.parent.index).prefix;
+  const std::span<const KeyElement> span(node.span);
+  for (size_t begin = 0; begin < span.size(); begin += config_.page_tokens) {
+    const PrefixHash above = prefix;
+    prefix = next_prefix(above, span.subspan(begin, config_.page_tokens));
+    const auto end = static_cast<uint32_t>(node.begin + begin + config_.page_tokens);
+    points.push_back({prefix, above, node.name_space, end});
+  }
+  return points;
 }
 
 void RadixTree::remove_leaf(NodeId id, Freed& freed) {
@@ -61,15 +71,9 @@ void RadixTree::remove_leaf(NodeId id, Freed& freed) {
   if (node.root) {
     roots_.erase(node.name_space);
   } else {
-    PrefixHash prefix = at(node.parent).prefix;
-    const std::span<const KeyElement> span(node.span);
-    for (size_t i = 0; i < node.pages.size(); ++i) {
-      const size_t begin = i * config_.page_tokens;
-      const PrefixHash above = prefix;
-      prefix = next_prefix(above, span.subspan(begin, config_.page_tokens));
-      const auto end = static_cast<uint32_t>(node.begin + begin + config_.page_tokens);
-      freed.pages.push_back({node.pages[i], {prefix, above, node.name_space, end}});
-    }
+    const std::vector<PrefixPoint> points = page_points(node);
+    for (size_t i = 0; i < node.pages.size(); ++i)
+      freed.pages.push_back({node.pages[i], points[i]});
     cached_pages_ -= static_cast<uint32_t>(node.pages.size());
     RadixNode& parent = at(node.parent);
     const auto range = parent.children.equal_range(first_page_hash(node.span));

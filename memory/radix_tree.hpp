@@ -114,6 +114,10 @@ class RadixTree {
   std::optional<NodeId> root(uint64_t name_space) const;
   // Appends the pages of [0, end of `id`).
   void collect_pages(NodeId id, std::vector<PageId>& pages) const;
+  std::vector<PrefixPoint> page_points(const RadixNode& node) const;  // one per page
+  PrefixPoint checkpoint_point(const RadixNode& node) const {
+    return {node.prefix, node.prefix, node.name_space, node.end};
+  }
   // Position of the nearest checkpoint above `id`; 0: none.
   uint32_t checkpoint_above(NodeId id) const;
   // Nodes whose value for an eviction policy may have changed since the last call.
@@ -148,7 +152,6 @@ class RadixTree {
   void set_checkpoint(NodeId node, std::optional<SlotId> slot);
   void prune(NodeId node, Freed& freed);  // upwards, while a node is of no use to anybody
   void remove_leaf(NodeId node, Freed& freed);
-  PrefixPoint point_of(const RadixNode& node) const;  // of its checkpoint
   void mark(NodeId node);
   void mark_below(NodeId node);
 

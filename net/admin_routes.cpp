@@ -2,6 +2,7 @@
 
 #include <boost/json/serialize.hpp>
 #include <charconv>
+#include <cstdio>
 
 #include "net/json_fields.hpp"
 #include "net/prometheus.hpp"
@@ -77,6 +78,12 @@ Response metrics(ServerContext& context, const RequestView&) {
   return response;
 }
 
+std::string hexadecimal(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
 Response server_info(ServerContext& context, const RequestView&) {
   const actors::ServiceInfo info = context.service.info();
   const actors::ServiceMetrics now = context.service.metrics();
@@ -109,7 +116,9 @@ Response server_info(ServerContext& context, const RequestView&) {
                                   {"states", now.pools.host.states},
                                   {"kv_pages", now.pools.host.pages},
                                   {"hits", now.cache.host_restored},
-                                  {"checksum_failures", now.cache.host_lost}}},
+                                  {"checksum_failures", now.cache.host_lost},
+                                  {"note", info.host_cache_note}}},
+      {"weights_digest", hexadecimal(info.weights_digest)},
       {"default_reasoning_effort", info.default_reasoning_effort},
       {"has_tokenizer", info.has_tokenizer},
       {"internal_states", json::array{json::object{{"last_gen_throughput", now.gen_throughput},

@@ -9,6 +9,7 @@
 #include "kernels/base/steady_clock.hpp"
 #include "kernels/base/trace_events.hpp"
 #include "kernels/base/verify.hpp"
+#include "memory/checksum.hpp"
 #include "runtime/batch_builder.hpp"
 #include "runtime/block_table.hpp"
 #include "runtime/sampler.hpp"
@@ -27,6 +28,7 @@ const char* span_name(const memory::Move&) { return "state.move"; }
 const char* span_name(const memory::StageOut&) { return "state.stage_out"; }
 const char* span_name(const memory::StageIn&) { return "state.stage_in"; }
 const char* span_name(const memory::Discard&) { return "state.discard"; }
+const char* span_name(const memory::Spill&) { return "state.spill"; }
 const char* span_name(const memory::Clear&) { return "state.clear"; }
 const char* span_name(const memory::Restore&) { return "state.restore"; }
 const char* span_name(const Close&) { return "engine.close"; }
@@ -103,6 +105,23 @@ struct Engine::Impl {
   }
 
   void execute(const memory::Discard& discard) { host.discard(discard.host); }
+
+  void execute(const memory::Spill& spill) {
+    spilled = write_spill(spill_target, spill,
+                          [this](const memory::SpillItem& item) { return source(item); });
+  }
+
+  std::optional<SpillSource> source(const memory::SpillItem& item) {
+    if (item.host.value != 0) {
+      if (!host.intact(item.host)) return std::nullopt;
+      return SpillSource{host.at(item.host).span(), host.at(item.host).checksum};
+    }
+    const uint32_t physical = table(item.kind).physical(item.id, item.generation);
+    leaving.resize(used_bytes(item.kind));
+    stream->copy(leaving.data(), block(item.kind, physical), leaving.size());
+    stream->synchronize();
+    return SpillSource{leaving, memory::checksum(leaving)};
+  }
 
   void execute(const memory::Clear& clear) {
     stream->fill_zero(state(clear.slot), geometry.state_bytes);
@@ -266,6 +285,9 @@ struct Engine::Impl {
   // are told.
   std::set<std::pair<memory::BlockKind, uint32_t>> bad_blocks;
   std::vector<memory::HostBlock> lost;
+  SpillTarget spill_target;
+  std::vector<std::byte> leaving;  // one block on its way to the file
+  std::optional<SpillReport> spilled;
   BatchBuilder builder;
   size_t wanted_rows = 0;                 // logit rows of the step
   size_t group_begin = 0, group_end = 0;  // those that `logits` holds
@@ -281,6 +303,10 @@ Engine::Engine(kernels::Device& device, std::unique_ptr<Model> model, const Engi
 Engine::~Engine() = default;
 
 HostArena& Engine::host() { return impl_->host; }
+void Engine::spill_to(SpillTarget target) { impl_->spill_target = std::move(target); }
+std::optional<SpillReport> Engine::take_spilled() {
+  return std::exchange(impl_->spilled, std::nullopt);
+}
 
 std::optional<StepResult> Engine::run(const StepPlan& plan) {
   for (const Command& command : plan.commands) {

@@ -10,6 +10,7 @@
 #include "memory/block_pool.hpp"
 #include "runtime/host_arena.hpp"
 #include "runtime/model.hpp"
+#include "runtime/spill.hpp"
 #include "runtime/step_plan.hpp"
 
 namespace runtime {
@@ -29,7 +30,9 @@ class Engine {
   ~Engine();
   // Executes the commands in order. A result comes back iff the plan holds a Forward (at most one).
   std::optional<StepResult> run(const StepPlan& plan);
-  HostArena& host();  // to be filled before the first plan
+  HostArena& host();                          // to be filled before the first plan
+  void spill_to(SpillTarget target);          // where a Spill writes; without it, nowhere
+  std::optional<SpillReport> take_spilled();  // of the last Spill
 
  private:
   struct Impl;

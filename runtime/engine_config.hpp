@@ -20,6 +20,7 @@ struct EngineConfig {
   std::string memory = "unified";
   bool prefix_cache = true;      // requests go on from what earlier ones computed
   double host_cache_gb = 0;      // host memory for what is evicted from the arena, GiB; 0 = none
+  std::string host_cache_dir;    // what is cached at the end is written here, and read at the start
   std::string kv_dtype = "f32";  // f32 | bf16 (lossy)
   uint32_t page_tokens = 64;     // power of two
   uint32_t context_length =

@@ -107,7 +107,7 @@ struct SchedulerStats {
   uint64_t snapshots_total = 0, snapshots_skipped_total = 0;  // skipped: no slot was free
   uint64_t donations_total = 0, moves_total = 0;
   uint64_t host_resumed_total = 0;  // retracted sequences that went on from a state on the host
-  uint64_t restarted_total = 0;     // sequences whose state came back from the host with other bytes
+  uint64_t restarted_total = 0;     // whose state came back from the host with other bytes
 };
 
 class Scheduler {

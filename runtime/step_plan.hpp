@@ -66,8 +66,9 @@ struct Close {
   auto fields() { return std::tie(sequences); }
 };
 
-using Command = std::variant<memory::Bind, memory::Move, memory::StageOut, memory::StageIn,
-                             memory::Discard, memory::Clear, memory::Restore, Close, Forward>;
+using Command =
+    std::variant<memory::Bind, memory::Move, memory::StageOut, memory::StageIn, memory::Discard,
+                 memory::Spill, memory::Clear, memory::Restore, Close, Forward>;
 
 struct StepPlan {
   uint32_t rank_group = 0;  // the group of ranks that all execute this plan

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "memory/checksum.hpp"
+
 namespace runtime {
 
 namespace json = boost::json;
@@ -117,6 +119,16 @@ void WeightsFile::add_shard(const std::string& path) {
       throw std::runtime_error(path + ": tensor " + name + " is also in another shard");
     }
   }
+}
+
+uint64_t WeightsFile::digest() const {
+  uint64_t sum = 0;
+  for (const auto& [name, tensor] : tensors_) {
+    const std::string head = name + ' ' + tensor->dtype + ' ' + shape_text(tensor->shape);
+    sum = memory::checksum(std::as_bytes(std::span(head)), sum);
+    sum = memory::checksum(tensor->data, sum);
+  }
+  return sum;
 }
 
 const StoredTensor* WeightsFile::find(std::string_view name) const {

@@ -23,6 +23,8 @@ class WeightsFile {
   // Throws std::runtime_error naming the file or tensor that is wrong.
   static WeightsFile load(const std::string& directory);
 
+  // Of every tensor's name, dtype, shape and bytes: reads all of them once, at the speed of memory.
+  uint64_t digest() const;
   bool contains(std::string_view name) const;
   // A linear layer's weight [n, k]: tensor `name`.weight (F32, F16, BF16), or `name`.weight_packed
   // with `name`.weight_scale (MXFP4). Points into the mapped file: valid while this object lives.

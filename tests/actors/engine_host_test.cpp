@@ -57,6 +57,12 @@ TEST_CASE("Settings that cannot work are refused by name", "[actors]") {
   contradicting.prefix_cache = false;
   CHECK(refusal(contradicting) ==
         "host_cache_gb: holds what the prefix cache evicts; it needs prefix_cache on");
+  CHECK(refusal(&EngineConfig::host_cache_dir, std::string("/tmp")) ==
+        "host_cache_dir: fills host memory at the start; it needs host_cache_gb");
+  contradicting = lab_config();
+  contradicting.host_cache_gb = 0.001;
+  contradicting.host_cache_dir = "/proc/version";
+  CHECK(refusal(contradicting).find("host_cache_dir: /proc/version: ") == 0);
   CHECK(refusal(&EngineConfig::memory, std::string("split:0.5")) == "accepted");
   for (const char* bad : {"split:1", "split:0", "split:", "split:0.5x", "split", "shared", ""}) {
     CHECK(refusal(&EngineConfig::memory, std::string(bad)) ==

@@ -1,6 +1,9 @@
 // The prefix cache as a client sees it: usage, salts, metrics, and memory that is held only while
 // something runs.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "actors/cache_namespace.hpp"
 #include "actors/session_core.hpp"
@@ -124,6 +127,41 @@ TEST_CASE("What memory had no room for comes back from host memory", "[actors][p
   lab.settle();
   CHECK(lab->metrics().pools.host.bytes == 0);
   CHECK(cached(lab, request) == 0);
+}
+
+TEST_CASE("A system that starts again goes on from what the last one wrote", "[actors]") {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("sluice-actors-spill-" + std::to_string(::getpid()));
+  runtime::EngineConfig config = lab_config();
+  config.host_cache_gb = 0.001;
+  config.host_cache_dir = folder.string();
+  const auto request = ask(long_prompt(200), 3);
+  {
+    SystemLab lab(config, alphabet_factory(), 1);
+    lab.settle();
+    CHECK(lab->info().host_cache_note == "");
+    CHECK(cached(lab, request) == 0);
+    CHECK(lab->drain(std::chrono::milliseconds(0)));
+    const auto report = lab->spill(std::chrono::milliseconds(1000));
+    REQUIRE(report);
+    CHECK(report->trouble == "");
+    CHECK(report->whole);
+    CHECK(report->states > 0);
+    CHECK(report->pages >= 24);
+  }
+  {
+    SystemLab lab(config, alphabet_factory(), 2);
+    lab.settle();
+    CHECK(lab->info().host_cache_note.find("host cache: ") == 0);
+    CHECK(cached(lab, request) == 192);
+    CHECK(lab->metrics().cache.host_restored == 1);
+  }
+  config.page_tokens = 16;
+  SystemLab other(config, alphabet_factory(), 3);
+  other.settle();
+  CHECK(other->info().host_cache_note.find("host_cache_dir: ignoring") == 0);
+  CHECK(cached(other, request) == 0);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("Without a prefix cache nothing stays", "[actors]") {

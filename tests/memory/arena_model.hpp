@@ -45,6 +45,9 @@ class ArenaModel {
   }
   // Host copies: what each holds.
   const std::map<memory::HostBlock, uint64_t>& host() const { return host_; }
+  // What was written to a file so far, and what each copy held.
+  const std::vector<std::pair<memory::SpillItem, uint64_t>>& spilled() const { return spilled_; }
+  void adopt(memory::HostBlock block, uint64_t tag) { VERIFY(host_.emplace(block, tag).second); }
 
  private:
   struct Entry {
@@ -104,11 +107,21 @@ class ArenaModel {
   }
   void run(const memory::Discard& discard) { VERIFY(host_.erase(discard.host) == 1); }
 
+  void run(const memory::Spill& spill) {
+    for (const memory::SpillItem& item : spill.items) {
+      const uint64_t tag = item.host.value != 0
+                               ? host_.at(item.host)
+                               : read(item.kind, place(item.kind, item.id, item.generation));
+      spilled_.push_back({item, tag});
+    }
+  }
+
   memory::BlockPool::Region states_, pages_;
   uint64_t cell_ = 1;
   std::vector<Cell> cells_;
   std::map<std::pair<memory::BlockKind, uint32_t>, Entry> table_;
   std::map<memory::HostBlock, uint64_t> host_;
+  std::vector<std::pair<memory::SpillItem, uint64_t>> spilled_;
 };
 
 }  // namespace tests

@@ -109,6 +109,7 @@ class History {
   void finish() {
     while (!runs_.empty()) drop();
     check();
+    spill();
     const auto owners = lab_.cache.owners();
     REQUIRE(owners.states.held == 0);
     REQUIRE(owners.pages.held == 0);
@@ -245,6 +246,28 @@ class History {
     const auto block = std::next(copies.begin(), long(rng_() % copies.size()))->first;
     lab_.send(memory::Forget{{block, {block.value + 1'000'000}}});
     REQUIRE(copies.count(block) == 0);
+  }
+
+  // What would be written at the end is right, behind what it needs, and fits into host memory.
+  void spill() {
+    memory::CacheReply reply;
+    lab_.cache.spill(1, reply);
+    lab_.arena.run(reply.commands);
+    std::set<memory::PrefixHash> pages;
+    memory::HostStore reader({lab_.cache.host().bytes_max(),
+                              lab_.cache.host().size(memory::BlockKind::kState),
+                              lab_.cache.host().size(memory::BlockKind::kPage)});
+    for (const auto& [item, tag] : lab_.arena.spilled()) {
+      const auto& [name_space, elements] = names_.at(item.at.prefix);
+      const bool state = item.kind == memory::BlockKind::kState;
+      const uint64_t kind = state ? tests::kStateTag : tests::kPageTag;
+      REQUIRE(tag == tests::prefix_tag(name_space, elements, kind));
+      REQUIRE(
+          (pages.count(item.at.needs) == 1 || (!state && elements.size() == config_.page_tokens)));
+      if (!state) pages.insert(item.at.prefix);
+      REQUIRE(reader.adopt(item.kind, item.at));
+    }
+    reader.check();
   }
 
   void drop() {

@@ -1,13 +1,18 @@
 // What leaves the device for host memory comes back byte for byte, or not at all. Scheduler, cache
 // and engine together.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
 
 #include "tests/support/prompts.hpp"
 #include "tests/support/real_models.hpp"
 
 namespace {
+
+namespace fs = std::filesystem;
 
 using memory::BlockKind;
 using support::asking;
@@ -85,6 +90,49 @@ void check_length(const support::ModelMaker& maker, uint32_t page_tokens, uint32
   CHECK(server.drained());
 }
 
+struct Folder {
+  Folder() : path(fs::temp_directory_path() / ("sluice-restart-" + std::to_string(::getpid()))) {
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+// Two prompts of one length, one on the host and one on the device when the process ends.
+void check_restart(const support::ModelMaker& maker, uint32_t page_tokens, uint32_t length,
+                   uint32_t vocab) {
+  CAPTURE(page_tokens, length);
+  const Folder folder;
+  const uint32_t grid = std::lcm(64u, page_tokens);
+  std::mt19937_64 rng(length);
+  CoreServer off(config_of(page_tokens), wide(page_tokens), maker, 1);
+  const auto cache = narrow(page_tokens, length + 30, length % 2 == 0, 30);
+  const Tokens host_prompt = random_tokens(rng, length, vocab);
+  const Tokens prompt = random_tokens(rng, length, vocab);
+  CoreServer before(config_of(page_tokens), cache, maker, length);
+  before.ask(asking(host_prompt, 9));
+  before.ask(asking(prompt, 9));
+  const auto written = before.spill(folder.path.string());
+  CHECK(written.trouble == "");
+  CHECK(written.whole);
+  CHECK((written.states >= 2) == (length > grid));
+
+  CoreServer after(config_of(page_tokens), cache, maker, length + 1);
+  const auto loaded = after.load(folder.path.string());
+  CHECK(loaded.trouble == "");
+  CHECK(loaded.states == written.states);
+  CHECK(loaded.pages == written.pages);
+  for (const Tokens& one : {prompt, host_prompt}) {
+    const Heard& warm = after.ask(asking(one, 9));
+    check_same(warm, off.ask(asking(one, 9)));
+    CHECK(cached(warm) == (length - 1) / grid * grid);
+  }
+  const Tokens branch = join(support::head(prompt, length / 2), random_tokens(rng, 40, vocab));
+  check_same(after.ask(asking(branch, 5)), off.ask(asking(branch, 5)));
+  CHECK(after.stats().restarted_total == 0);
+  CHECK(after.drained());
+}
+
 void spoil(CoreServer& server, std::optional<BlockKind> kind) {
   for (const auto& [block, copy] : server.cache().host().copies()) {
     if (!kind || copy.kind == *kind) server.host().mutable_data(block)[5] ^= std::byte{1};
@@ -113,6 +161,51 @@ TEST_CASE("A host round trip of the real model changes no byte", "[runtime][slow
     check_length(models.maker(2), 64, 100, true, length, models.vocab());
   check_length(models.maker(1), 16, 1000, true, 193, models.vocab());
   check_length(models.maker(2), 128, 128, false, 257, models.vocab());
+}
+
+TEST_CASE("A restart from a file changes no byte, on both sides of every grid multiple",
+          "[runtime][property]") {
+  const auto violations = std::make_shared<uint64_t>(0);
+  for (const uint32_t page_tokens : {1u, 16u, 64u, 128u}) {
+    for (const uint32_t multiple : {64u, 128u, 256u}) {
+      for (const uint32_t length : {multiple - 1, multiple, multiple + 1})
+        check_restart(support::toy_maker(violations), page_tokens, length, 23);
+    }
+  }
+  CHECK(*violations == 0);
+}
+
+TEST_CASE("A restart of the real model from a file changes no byte", "[runtime][slow]") {
+  const auto preset = GENERATE(std::string("tiny-k3"), std::string("tiny-linear"));
+  support::RealModels models(preset, 13);
+  for (const uint32_t length : {63u, 64u, 65u, 129u})
+    check_restart(models.maker(2), 64, length, models.vocab());
+  check_restart(models.maker(1), 16, 192, models.vocab());
+}
+
+TEST_CASE("A spill that runs out of time, or finds changed bytes, leaves a smaller file",
+          "[runtime]") {
+  const auto violations = std::make_shared<uint64_t>(0);
+  const Folder folder;
+  std::mt19937_64 rng(9);
+  CoreServer server(config_of(16), narrow(16, 400, true, 20), support::toy_maker(violations), 1);
+  const Tokens prompt = random_tokens(rng, 300, 23);
+  const Heard cold = server.ask(asking(prompt, 9));
+  press(server, rng, 380, 23);
+  const auto whole = server.spill(folder.path.string());
+  spoil(server, BlockKind::kState);
+  const auto without = server.spill(folder.path.string());
+  CHECK(without.pages == whole.pages);
+  CHECK(without.states < whole.states);
+  CHECK(without.whole);
+  CoreServer next(config_of(16), narrow(16, 400, true, 20), support::toy_maker(violations), 2);
+  CHECK(next.load(folder.path.string()).states == without.states);
+  check_same(next.ask(asking(prompt, 9)), cold);
+  const auto late = server.spill(folder.path.string(), 1);
+  CHECK_FALSE(late.whole);
+  CHECK(late.states + late.pages == 0);
+  CHECK(late.trouble == "");
+  CHECK(next.load(folder.path.string()).states == 0);
 }
 
 TEST_CASE("Changed bytes on the host are found, forgotten, and never served", "[runtime]") {

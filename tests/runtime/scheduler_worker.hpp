@@ -93,6 +93,7 @@ class FakeWorker {
   static int rank(const memory::StageOut&) { return 0; }  // without host memory there are none
   static int rank(const memory::StageIn&) { return 0; }
   static int rank(const memory::Discard&) { return 0; }
+  static int rank(const memory::Spill&) { return 0; }
   static int rank(const runtime::Close&) { return 1; }
   static int rank(const memory::Clear&) { return 2; }
   static int rank(const memory::Restore&) { return 2; }

@@ -60,6 +60,19 @@ class CoreServer {
   runtime::SchedulerStats stats() const { return queue_.scheduler().stats(); }
   const memory::HybridCache& cache() const { return cache_; }
   runtime::HostArena& host() { return engine_.host(); }
+  // As a process ends, and as the next one starts: nothing runs, nothing has run.
+  runtime::SpillReport spill(const std::string& directory, uint64_t deadline_ns = UINT64_MAX) {
+    engine_.spill_to({directory, header_});
+    memory::CacheReply reply;
+    cache_.spill(deadline_ns, reply);
+    runtime::StepPlan plan;
+    plan.commands.emplace_back(std::get<memory::Spill>(reply.commands.at(0)));
+    engine_.run(plan);
+    return *engine_.take_spilled();
+  }
+  runtime::SpillReport load(const std::string& directory) {
+    return runtime::load_spill({directory, header_}, cache_, engine_.host());
+  }
   // The scheduler is idle and every block is free or cached.
   bool drained() const {
     const memory::CacheOwners owners = cache_.owners();
@@ -71,6 +84,8 @@ class CoreServer {
   CoreServer(const runtime::SchedulerConfig& config, SmallCache want,
              std::unique_ptr<runtime::Model> model, uint64_t seed)
       : want_(sized(want, *model)),
+        header_{1, model->geometry().state_bytes, model->geometry().page_bytes, want_.page_tokens,
+                std::lcm(64u, want_.page_tokens)},
         cache_(make_small_cache(want_)),
         engine_(*device_, std::move(model),
                 {arena_bytes(want_), cache_.pool().state_region(), cache_.pool().page_region(),
@@ -111,6 +126,7 @@ class CoreServer {
 
   std::unique_ptr<kernels::Device> device_ = kernels::make_cpu_device();
   SmallCache want_;
+  memory::SpillHeader header_;
   memory::HybridCache cache_;
   runtime::Engine engine_;
   CoreQueue queue_;
