@@ -67,13 +67,55 @@ KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
   write_panels(part, total, R, panel, P);
 }
 
+// One row: four panels side by side, each line of them fetched once and 512 bytes before it is used:
+// four streams keep the hardware's prefetchers busy, and further or more requests get in their way.
+// Where a stream ends it goes on in the next four panels.
+template <DType kType>
+KERNEL_FN void stream_row(const GemmPart& part, size_t panel, float* total) {
+  using Stored = typename PanelRow<kType>::Stored;
+  constexpr int kPanels = 4;
+  constexpr size_t kRowBytes = kPanel * sizeof(Stored), kAhead = 512, kLineInputs = 64 / kRowBytes;
+  const size_t step = part.w->panel_bytes(), inputs = part.w->k();
+  const std::byte* const w = part.w->panel(panel);
+  const float* x = part.groups[0].x;  // a single row is not packed
+  for (size_t first = 0; first < inputs; first += kBlock) {
+    const size_t end = std::min(first + kBlock, inputs);
+    Tile<1, kPanels> tile;
+    tile.clear();
+    const auto input = [&](size_t k, bool fetch) KERNEL_LAMBDA {
+      const size_t ahead = kAhead + (k * kRowBytes + kAhead < step ? 0 : (kPanels - 1) * step);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+        const std::byte* row = w + static_cast<size_t>(p) * step + k * kRowBytes;
+        if (fetch) __builtin_prefetch(row + ahead);
+        Vector values[kPer16];
+        PanelRow<kType>::load(reinterpret_cast<const Stored*>(row), values);
+        tile.step(p, values, x + k);
+      }
+    };
+    size_t k = first;
+    for (; k + kLineInputs <= end; k += kLineInputs) {
+      input(k, true);
+      if constexpr (kLineInputs == 2) input(k + 1, false);
+    }
+    for (; k < end; ++k) input(k, true);
+    tile.add_to(total, kPanel, first == 0);
+  }
+  write_panels(part, total, 1, panel, kPanels);
+}
+
 template <DType kType>
 void one_group(const GemmPart& part, float* scratch) {
   with_rows(part.groups[0].rows, [&]<int R>() {
     constexpr int kWide = R == 1 ? 4 : R <= 3 ? 2 : 1;  // at least 8 independent chains, at most 12
     size_t panel = part.panel_begin;
-    for (; panel + kWide <= part.panel_end; panel += kWide)
-      stream_panels<kType, R, kWide>(part, panel, scratch);
+    for (; panel + kWide <= part.panel_end; panel += kWide) {
+      if constexpr (R == 1) {
+        stream_row<kType>(part, panel, scratch);
+      } else {
+        stream_panels<kType, R, kWide>(part, panel, scratch);
+      }
+    }
     for (; panel < part.panel_end; ++panel) stream_panels<kType, R, 1>(part, panel, scratch);
   });
 }
