@@ -156,7 +156,7 @@ void add_bench_flags(CLI::App& app, BenchFlags& flags) {
   app.add_flag("--bench-depth", flags.deep, "Also decode_1 at 8192 and 32768 positions")
       ->group(group);
   app.add_option("--bench-repeat", flags.repeat,
-                 "Passes of each point, the best counts; 0 = for about two seconds")
+                 "Passes of each point, the best counts; 0 = for about six seconds")
       ->check(CLI::Range(0u, 1000u))
       ->capture_default_str()
       ->group(group);

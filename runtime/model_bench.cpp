@@ -23,7 +23,7 @@ constexpr double kPassSeconds = 0.06;     // so long is a decode pass, where its
                                           // short one is less likely to be disturbed
 constexpr double kCeilingSeconds = 0.04;  // beside each pass
 constexpr uint32_t kAutoPasses = 20;      // at most, and at most for kAutoSeconds, but two passes
-constexpr double kAutoSeconds = 2;        // where two do not take twice that
+constexpr double kAutoSeconds = 6;        // where two do not take twice that
 
 double seconds_of(const auto& work) {
   const uint64_t begin = kernels::steady_now_ns();

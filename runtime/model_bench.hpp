@@ -15,7 +15,7 @@ namespace runtime {
 
 struct BenchOptions {
   std::vector<BenchPoint> points;  // a point with depth needs the same without it before it
-  uint32_t repeat = 0;  // passes of each point, the best counts; 0: for about two seconds
+  uint32_t repeat = 0;  // passes of each point, the best counts; 0: for about six seconds
 };
 
 struct BenchFigure {

@@ -67,9 +67,9 @@ KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
   write_panels(part, total, R, panel, P);
 }
 
-// One row: four panels side by side, each line of them fetched once and 512 bytes before it is used:
-// four streams keep the hardware's prefetchers busy, and further or more requests get in their way.
-// Where a stream ends it goes on in the next four panels.
+// One row: four panels side by side, each line of them fetched once, 512 bytes before it is used.
+// Four streams keep the hardware's prefetchers busy; requests that are more or further ahead get in
+// their way. Where a stream ends it goes on in the next four panels.
 template <DType kType>
 KERNEL_FN void stream_row(const GemmPart& part, size_t panel, float* total) {
   using Stored = typename PanelRow<kType>::Stored;

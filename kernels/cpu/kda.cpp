@@ -10,51 +10,20 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/cpu/lanes.hpp"
-// lanes.hpp comes first: it makes the rules compile for this target.
-#include "kernels/kda.hpp"
+#include "kernels/cpu/kda_sweep.hpp"
 
 KERNEL_NAMESPACE_BEGIN
 namespace {
 
 constexpr float kL2Eps = 1e-6f;
 
-// One head's view of the arguments and of the scratch.
-struct Head {
-  const KdaArgs& args;
-  const Segment& segment;
-  size_t index;
-  size_t d, width;  // width = heads * d
-  float* q;         // [chunk][d], as are k, v, decay, out
-  float* k;
-  float* v;
-  float* decay;
-  float* out;
-  float* beta;  // [chunk]
-  float rate;   // exp(A_log)
+// Rows lie far apart, where no hardware prefetch follows, and often at a distance that would fill
+// one set of L1: a head's part of them is asked for into L2 a chunk ahead, and into L1 just before.
+constexpr size_t kRowsAhead = 4;
 
-  float* window(uint32_t slot) const {  // [conv_width - 1][3 * width]
-    return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride + args.conv_offset);
-  }
-  float* state(uint32_t slot) const {  // [d / tile][d][tile] of this head
-    return reinterpret_cast<float*>(args.state_base + slot * args.slot_stride +
-                                    args.recurrent_offset) +
-           index * d * d;
-  }
-  // Raw projections of the segment's row `row`; before row 0 the window continues backwards.
-  const float* raw(long row) const {
-    if (row >= 0)
-      return args.qkv.data + (segment.row_begin + static_cast<size_t>(row)) * args.qkv.ld;
-    return window(segment.slot) +
-           (static_cast<long>(args.conv_width) - 1 + row) * static_cast<long>(3 * width);
-  }
-};
-
-// Rows of a chunk lie far apart, where no hardware prefetch follows: these are asked for early.
-constexpr size_t kRowsAhead = 8;
-
-KERNEL_FN void fetch_row(const float* row, size_t count) {
-  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(row + i);
+KERNEL_FN void fetch_ahead(const Rows& rows, size_t row, size_t column, size_t count) {
+  const float* from = rows.data + (row + cpu::kKdaChunk) * rows.ld + column;
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 2);
 }
 
 // Four taps of kWidth channels.
@@ -149,7 +118,12 @@ void prepare(const Head& h, size_t row, size_t t) {
   l2_normalise(k, h.d, Lanes(1.0f));
   const float* f = h.args.decay.data + batch_row * h.args.decay.ld + h.index * h.d;
   const float* dt = h.args.dt_bias + h.index * h.d;
-  fetch_row(f + kRowsAhead / 4 * h.args.decay.ld, h.d);
+  if (row + cpu::kKdaChunk < h.segment.row_count) {
+    for (size_t part = 0; part < 3; ++part)
+      fetch_ahead(h.args.qkv, batch_row, part * h.width + h.index * h.d, h.d);
+    fetch_ahead(h.args.decay, batch_row, h.index * h.d, h.d);
+    fetch_ahead(h.args.gate, batch_row, h.index * h.d, h.d);
+  }
   for (size_t c = 0; c < h.d; c += kWidth) {
     kda_decay(Lanes::load(f + c), Lanes::load(dt + c), Lanes(h.rate), h.args.has_lower_bound,
               h.args.lower_bound)
@@ -158,146 +132,12 @@ void prepare(const Head& h, size_t row, size_t t) {
   h.beta[t] = math::sigmoid(Lanes(h.args.beta.data[batch_row * h.args.beta.ld + h.index])).first();
 }
 
-// The value columns of a state tile that are swept together: V vectors.
-template <size_t V>
-struct Strip {
-  Lanes x[V];
-
-  static KERNEL_FN Strip zero() {
-    Strip strip;
-#pragma GCC unroll 8
-    for (size_t i = 0; i < V; ++i) strip.x[i] = Lanes::zero();
-    return strip;
-  }
-};
-
-// Decays one key's row of a strip and adds it to the prediction; kStore = false leaves the state
-// for a second pass.
-template <bool kStore, size_t V>
-KERNEL_FN void decay_predict_row(float* state, Lanes decay, Lanes key, Strip<V>& predicted) {
-#pragma GCC unroll 8
-  for (size_t i = 0; i < V; ++i) {
-    const Lanes s = kda_decay_predict(Lanes::load(state + i * kWidth), decay, key, predicted.x[i]);
-    if (kStore) s.store(state + i * kWidth);
-  }
-}
-
-// The update of token t, written over its values. It stays in memory: together with two sums per
-// vector it would not fit the registers, and an operand of a multiply-add may as well be loaded.
-template <size_t V>
-KERNEL_FN const float* update_of(const Head& h, size_t t, size_t column,
-                                 const Strip<V>& predicted) {
-  float* update = h.v + t * h.d + column;
-#pragma GCC unroll 8
-  for (size_t i = 0; i < V; ++i) {
-    kda_update(Lanes::load(update + i * kWidth), predicted.x[i], Lanes(h.beta[t]))
-        .store(update + i * kWidth);
-  }
-  return update;
-}
-
-template <size_t V>
-KERNEL_FN void store_out(const Head& h, size_t t, size_t column, const Strip<V>& out) {
-#pragma GCC unroll 8
-  for (size_t i = 0; i < V; ++i) out.x[i].store(h.out + t * h.d + column + i * kWidth);
-}
-
-// One token: the state is read twice and written once, the decay computed twice (to the same bits)
-// rather than stored.
-template <size_t V>
-KERNEL_FN void single_token(const Head& h, float* state, size_t row_step, size_t column) {
-  const size_t d = h.d;
-  Strip<V> predicted = Strip<V>::zero();
-  for (size_t i = 0; i < d; ++i) {
-    decay_predict_row<false, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
-  }
-  const float* update = update_of<V>(h, 0, column, predicted);
-  Strip<V> out = Strip<V>::zero();
-  for (size_t i = 0; i < d; ++i) {
-    const Lanes decay(h.decay[i]), key(h.k[i]), query(h.q[i]);
-    float* at = state + i * row_step;
-#pragma GCC unroll 8
-    for (size_t j = 0; j < V; ++j) {
-      const Lanes s = Lanes::load(at + j * kWidth) * decay;
-      kda_write_read(s, Lanes::load(update + j * kWidth), key, query, out.x[j])
-          .store(at + j * kWidth);
-    }
-  }
-  store_out(h, 0, column, out);
-}
-
-// Several tokens: one sweep writes and reads token t and decays and predicts token t + 1, so each
-// state element is loaded and stored once per token.
-template <size_t V>
-KERNEL_FN void many_tokens(const Head& h, size_t tokens, float* state, size_t row_step,
-                           size_t column) {
-  const size_t d = h.d;
-  Strip<V> predicted = Strip<V>::zero();
-  for (size_t i = 0; i < d; ++i) {
-    decay_predict_row<true, V>(state + i * row_step, Lanes(h.decay[i]), Lanes(h.k[i]), predicted);
-  }
-  for (size_t t = 0; t + 1 < tokens; ++t) {
-    const float* key = h.k + t * d;
-    const float* query = h.q + t * d;
-    const float* next_decay = h.decay + (t + 1) * d;
-    const float* next_key = h.k + (t + 1) * d;
-    const float* update = update_of<V>(h, t, column, predicted);
-    predicted = Strip<V>::zero();
-    Strip<V> out = Strip<V>::zero();
-    for (size_t i = 0; i < d; ++i) {
-      float* at = state + i * row_step;
-      // Read before the stores below, which for all the compiler knows could change them.
-      const Lanes k(key[i]), q(query[i]), e(next_decay[i]), next_k(next_key[i]);
-#pragma GCC unroll 8
-      for (size_t j = 0; j < V; ++j) {
-        const Lanes s = kda_write_read(Lanes::load(at + j * kWidth),
-                                       Lanes::load(update + j * kWidth), k, q, out.x[j]);
-        kda_decay_predict(s, e, next_k, predicted.x[j]).store(at + j * kWidth);
-      }
-    }
-    store_out(h, t, column, out);
-  }
-  const size_t last = tokens - 1;
-  const float* update = update_of<V>(h, last, column, predicted);
-  Strip<V> out = Strip<V>::zero();
-  for (size_t i = 0; i < d; ++i) {
-    float* at = state + i * row_step;
-    const Lanes key(h.k[last * d + i]), query(h.q[last * d + i]);
-#pragma GCC unroll 8
-    for (size_t j = 0; j < V; ++j) {
-      kda_write_read(Lanes::load(at + j * kWidth), Lanes::load(update + j * kWidth), key, query,
-                     out.x[j])
-          .store(at + j * kWidth);
-    }
-  }
-  store_out(h, last, column, out);
-}
-
-template <size_t V>
-void recur_tiles(const Head& h, size_t tokens) {
-  constexpr size_t kTile = V * kWidth;
-  for (size_t column = 0; column < h.d; column += kTile) {
-    float* state = h.state(h.segment.slot) + column * h.d;
-    if (tokens == 1) {
-      single_token<V>(h, state, kTile, column);
-    } else {
-      many_tokens<V>(h, tokens, state, kTile, column);
-    }
-  }
-}
-
-void recur(const Head& h, size_t tokens) {
-  if (h.d % 32 == 0) return recur_tiles<2 * kPer16>(h, tokens);
-  recur_tiles<kPer16>(h, tokens);
-}
-
 // Gated RMSNorm of one token's output.
 void write_out(const Head& h, size_t row, size_t t) {
   const float* o = h.out + t * h.d;
   const size_t batch_row = h.segment.row_begin + row;
   const float* gate = h.args.gate.data + batch_row * h.args.gate.ld + h.index * h.d;
   float* y = h.args.out.data + batch_row * h.args.out.ld + h.index * h.d;
-  fetch_row(gate + kRowsAhead / 4 * h.args.gate.ld, h.d);
   LaneSum sum;
   for (size_t i = 0; i < h.d; i += 16) {
     for (size_t j = 0; j < kPer16; ++j) {
@@ -346,7 +186,23 @@ void write_captures(const Head& h, size_t row) {
   }
 }
 
-void kda_head_target(const KdaArgs& args, const Segment& segment, size_t head, float* scratch) {
+// What the next head of a single token will wait for while its sums run, but for the state, which
+// is a stream: its inputs and its part of the window.
+void fetch_next_head(const Head& h) {
+  const size_t row = h.segment.row_begin, column = (h.index + 1) * h.d;
+  const auto fetch = [&](const float* from) KERNEL_LAMBDA {
+    for (size_t i = 0; i < h.d; i += 16) __builtin_prefetch(from + column + i);
+  };
+  for (size_t part = 0; part < 3; ++part) {
+    fetch(h.args.qkv.data + row * h.args.qkv.ld + part * h.width);
+    for (size_t i = 0; i + 1 < h.args.conv_width; ++i)
+      fetch(h.window(h.segment.slot) + (3 * i + part) * h.width);
+  }
+  fetch(h.args.decay.data + row * h.args.decay.ld);
+  fetch(h.args.gate.data + row * h.args.gate.ld);
+}
+
+void run_head(const KdaArgs& args, const Segment& segment, size_t head, bool last, float* scratch) {
   const size_t d = args.d, area = cpu::kKdaChunk * d;
   float* q = scratch;
   const Head h = {args,           segment,
@@ -359,6 +215,7 @@ void kda_head_target(const KdaArgs& args, const Segment& segment, size_t head, f
     const size_t end = next_stop(h, row, std::min<size_t>(row + cpu::kKdaChunk, segment.row_count));
     convolve(h, row, end - row);
     for (size_t i = row; i < end; ++i) prepare(h, i, i - row);
+    if (segment.row_count == 1 && !last) fetch_next_head(h);
     recur(h, end - row);
     for (size_t i = row; i < end; ++i) write_out(h, i, i - row);
     write_captures(h, end - 1);
@@ -367,15 +224,22 @@ void kda_head_target(const KdaArgs& args, const Segment& segment, size_t head, f
   write_window(h, segment.row_count - 1, segment.slot);
 }
 
+void kda_heads_target(const KdaArgs& args, const Segment& segment, const cpu::KdaHeads& heads,
+                      float* scratch) {
+  for (size_t head = heads.begin; head < heads.end; ++head)
+    run_head(args, segment, head, head + 1 == heads.end, scratch);
+}
+
 }  // namespace
 KERNEL_NAMESPACE_END
 
 #if HWY_ONCE
 namespace kernels {
-HWY_EXPORT(kda_head_target);
+HWY_EXPORT(kda_heads_target);
 
-void cpu::kda_head(const KdaArgs& args, const Segment& segment, size_t head, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(kda_head_target)(args, segment, head, scratch);
+void cpu::kda_heads(const KdaArgs& args, const Segment& segment, const KdaHeads& heads,
+                    float* scratch) {
+  HWY_DYNAMIC_DISPATCH(kda_heads_target)(args, segment, heads, scratch);
 }
 }  // namespace kernels
 #endif

@@ -14,8 +14,12 @@ constexpr size_t kKdaChunk =
 // Floats of scratch kda_head needs: q, k, v, decay and output [chunk][d]; beta [chunk].
 inline size_t kda_scratch(const KdaArgs& args) { return 5 * kKdaChunk * args.d + kKdaChunk; }
 
-// Reads and writes only this head's part of the segment's state, so heads and segments may run side
-// by side.
-void kda_head(const KdaArgs& args, const Segment& segment, size_t head, float* scratch);
+struct KdaHeads {
+  size_t begin, end;
+};
+
+// Reads and writes only these heads' part of the segment's state, so heads and segments may run
+// side by side.
+void kda_heads(const KdaArgs& args, const Segment& segment, const KdaHeads& heads, float* scratch);
 
 }  // namespace kernels::cpu

@@ -182,11 +182,18 @@ void CpuOps::kda(const KdaArgs& args, const BatchView& batch) {
   for (const KdaArgs::Capture& capture : args.captures) {
     for (const Segment& segment : batch.segments) VERIFY(capture.slot != segment.slot);
   }
-  const size_t floats = kda_scratch(args);
-  pool_.parallel_for(batch.segments.size() * args.heads, [&](size_t task, unsigned thread) {
-    const Segment& segment = batch.segments[task / args.heads];
-    if (segment.row_count != 0)
-      kda_head(args, segment, task % args.heads, scratch_[thread].reserve(floats));
+  // Single tokens: several heads to a task, which fetches the next one's inputs meanwhile.
+  const size_t sequences = batch.segments.size(), all = sequences * args.heads;
+  const size_t shared = std::clamp<size_t>(all / (pool_.size() * 2), 1, args.heads);
+  const size_t step = batch.row_count == sequences ? shared : 1;
+  const size_t parts = (args.heads + step - 1) / step, floats = kda_scratch(args);
+  pool_.parallel_for(sequences * parts, [&](size_t task, unsigned thread) {
+    const Segment& segment = batch.segments[task / parts];
+    const size_t head = task % parts * step;
+    if (segment.row_count != 0) {
+      kda_heads(args, segment, {head, std::min(head + step, args.heads)},
+                scratch_[thread].reserve(floats));
+    }
   });
 }
 

@@ -94,6 +94,8 @@ struct Tile {
   static constexpr int kVectors = P * static_cast<int>(kPer16);
   Vector sum[R][kVectors];
 
+  KERNEL_FN Tile() {}  // spelt out: an implicit one lacks the target's instructions
+
   KERNEL_FN void clear() {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
