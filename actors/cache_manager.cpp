@@ -9,11 +9,30 @@
 namespace actors {
 namespace {
 
-CacheAnswers answer(memory::HybridCache& cache, Telemetry& telemetry, const CacheRequests& batch) {
+struct Inspector {
+  memory::HybridCache& cache;
+  memory::CacheReply& reply;
+
+  InspectionAnswer operator()(const memory::ReportQuery& query) const {
+    return cache.report(query);
+  }
+  InspectionAnswer operator()(const memory::NodeOrder& order) const {
+    auto outcome = cache.change(order, reply);
+    if (!outcome) return outcome.error();
+    return *outcome;
+  }
+  InspectionAnswer operator()(const memory::MoveQuery&) const {
+    return kernels::invalid("the move log is the scheduler's");
+  }
+};
+
+CacheAnswers answer(memory::HybridCache& cache, Telemetry& telemetry, CacheRequests batch) {
   CacheAnswers answers{batch.rank_group, {}};
   for (const auto& request : batch.requests) cache.handle(request, answers.reply);
   if (batch.flush) cache.flush(answers.reply);
   if (batch.spill_by_ns != 0) cache.spill(batch.spill_by_ns, answers.reply);
+  if (batch.call)
+    batch.call->answer(std::visit(Inspector{cache, answers.reply}, batch.call->question()));
   telemetry.publish(cache.owners(), cache.counters());
   return answers;
 }

@@ -113,6 +113,11 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   facts_.scheduler.pages_max = positions_max / config.page_tokens;
   facts_.scheduler.prefix_cache = config.prefix_cache;
   facts_.arithmetic_id = arithmetic_id(facts_.info);
+  facts_.check_moves = config.check_moves;
+  if (!config.move_log.empty()) {
+    facts_.move_log =
+        std::make_shared<memory::MoveLogWriter>(config.move_log, facts_.cache->move_geometry());
+  }
 
   runtime::EngineLayout layout;
   layout.arena_bytes = runtime::arena_bytes(config);

@@ -13,6 +13,7 @@
 #include "kernels/device.hpp"
 #include "kernels/ops.hpp"
 #include "memory/hybrid_cache.hpp"
+#include "memory/move_log_file.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/engine_config.hpp"
 
@@ -24,6 +25,8 @@ struct EngineFacts {
   TextLimits limits;
   runtime::SchedulerConfig scheduler;
   std::shared_ptr<memory::HybridCache> cache;
+  std::shared_ptr<memory::MoveLogWriter> move_log;  // nullptr: no file is wanted
+  bool check_moves = false;
   uint64_t arithmetic_id = 0;  // equal ids: equal bytes for equal tokens
   std::shared_ptr<const runtime::Tokenizer> tokenizer;
 };

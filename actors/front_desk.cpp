@@ -12,6 +12,10 @@ using kernels::Error;
 using kernels::ErrorCode;
 using runtime::RequestId;
 
+namespace {
+constexpr size_t kNamedMax = 4096;  // requests that a console can ask about by name
+}
+
 void FrontDesk::open(ServiceInfo info, std::shared_ptr<const runtime::Tokenizer> tokenizer) {
   const std::lock_guard lock(mutex_);
   if (phase_.kind != Phase::kStarting) return;
@@ -94,6 +98,8 @@ kernels::Result<RequestId> FrontDesk::admit(const std::string& rid, uint64_t cho
   taken_ += choices;
   const RequestId id{++last_id_};
   open_.emplace(id, Entry{rid, choices, std::nullopt});
+  named_.push_back({rid, id});
+  if (named_.size() > kNamedMax) named_.pop_front();
   return id;
 }
 
@@ -143,6 +149,11 @@ std::vector<RequestId> FrontDesk::open_requests() const {
 
 std::vector<RequestId> FrontDesk::matching(const std::string& rid) const {
   return ids_where([&](const Entry& entry) { return entry.rid == rid; });
+}
+
+std::vector<NamedRequest> FrontDesk::named() const {
+  const std::lock_guard lock(mutex_);
+  return {named_.begin(), named_.end()};
 }
 
 uint32_t FrontDesk::open_count() const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,7 @@ class FrontDesk {
   bool wanted(runtime::RequestId request) const;                           // open and not cancelled
   std::vector<runtime::RequestId> open_requests() const;                   // ascending
   std::vector<runtime::RequestId> matching(const std::string& rid) const;  // ascending
+  std::vector<NamedRequest> named() const;  // the latest requests, open or not, the newest last
 
   uint32_t open_count() const;
   uint64_t rejected_total() const;
@@ -66,6 +68,7 @@ class FrontDesk {
   std::unordered_map<runtime::RequestId, Entry, IdHash> open_;
   uint64_t taken_ = 0;  // credits
   uint64_t last_id_ = 0, rejected_total_ = 0;
+  std::deque<NamedRequest> named_;
 };
 
 }  // namespace actors

@@ -13,6 +13,7 @@
 
 #include "actors/boxed.hpp"
 #include "actors/engine_host.hpp"
+#include "actors/inspection.hpp"
 #include "actors/scheduler_feed.hpp"
 #include "actors/session_core.hpp"
 
@@ -55,6 +56,7 @@ struct CacheRequests {  // scheduler -> cache manager, in order
   // And then what is cached is written to a file, until this time of the steady clock; 0: it is
   // not.
   uint64_t spill_by_ns = 0;
+  std::optional<InspectCall> call = std::nullopt;  // and then this is answered
 };
 struct CacheAnswers {  // cache manager -> scheduler, in order
   uint32_t rank_group = 0;
@@ -78,7 +80,7 @@ using SchedulerActor =
     caf::typed_actor<caf::reacts_to<Boxed<SubmitOrder>>, caf::reacts_to<Boxed<SessionOrders>>,
                      caf::reacts_to<Boxed<CacheAnswers>>, caf::reacts_to<Boxed<StepOutcome>>,
                      caf::reacts_to<tick_atom, uint64_t>,  // the time it was meant for, in us
-                     caf::reacts_to<flush_atom>,
+                     caf::reacts_to<Boxed<InspectCall>>, caf::reacts_to<flush_atom>,
                      caf::reacts_to<spill_atom, uint64_t>>;  // the deadline, of the steady clock
 
 struct GatewayWiring {  // supervisor -> gateway, once the engine is ready
@@ -93,7 +95,7 @@ struct WorkerLoaded {  // worker -> supervisor
   EngineFacts facts;
 };
 using SupervisorActor =
-    caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>, caf::reacts_to<flush_atom>,
-                     caf::reacts_to<spill_atom, uint64_t>>;
+    caf::typed_actor<caf::reacts_to<Boxed<WorkerLoaded>>, caf::reacts_to<Boxed<InspectCall>>,
+                     caf::reacts_to<flush_atom>, caf::reacts_to<spill_atom, uint64_t>>;
 
 }  // namespace actors

@@ -65,13 +65,24 @@ void tick(Self self, uint64_t target_us) {
 }
 
 void take_answers(Self self, memory::CacheReply reply) {
-  if (reply.answers.empty() && reply.commands.empty()) return;
+  if (reply.empty()) return;
   post(self, self->state.feed->answers(std::move(reply)));
 }
 
 // In order with what the scheduler asks: what the flush moves comes back like any other answer.
 void flush(Self self) {
-  self->send(self->state.cache_manager, Boxed(CacheRequests{self->state.rank_group, {}, true}));
+  self->send(self->state.cache_manager,
+             Boxed(CacheRequests{self->state.rank_group, {}, true}));
+}
+
+// Moves are answered here; everything else in order with what the scheduler asks, as a flush is.
+void inspect(Self self, InspectCall call) {
+  if (const auto* query = std::get_if<memory::MoveQuery>(&call.question())) {
+    call.answer(self->state.feed->moves(*query));
+    return;
+  }
+  self->send(self->state.cache_manager,
+             Boxed(CacheRequests{self->state.rank_group, {}, false, 0, std::move(call)}));
 }
 
 void spill(Self self, uint64_t deadline_ns) {
@@ -99,6 +110,8 @@ SchedulerActor::behavior_type scheduler(Self self, SchedulerStart start) {
       traced("scheduler.step_outcome",
              [=](Boxed<StepOutcome>& outcome) { absorb(self, outcome.take()); }),
       traced("scheduler.tick", [=](tick_atom, uint64_t target_us) { tick(self, target_us); }),
+      traced("scheduler.inspect",
+             [=](Boxed<InspectCall>& call) { inspect(self, call.take()); }),
       traced("scheduler.flush", [=](flush_atom) { flush(self); }),
       traced("scheduler.spill", [=](spill_atom, uint64_t by_ns) { spill(self, by_ns); }),
   };

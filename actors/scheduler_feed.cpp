@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/sequence_ids.hpp"
+#include "memory/move_checker.hpp"
 #include "runtime/trace.hpp"
 
 namespace actors {
@@ -16,7 +17,11 @@ void trace_rows(const std::vector<runtime::RowResult>& rows, const char* hop) {
 }  // namespace
 
 SchedulerFeed::SchedulerFeed(const runtime::SchedulerConfig& config, FeedContext context)
-    : core_(config), context_(std::move(context)) {}
+    : core_(config), context_(std::move(context)) {
+  if (context_.check_moves) memory::guard(core_.moves(), context_.geometry);
+  if (const auto file = context_.move_log)
+    core_.moves().listen([file](const memory::MoveRecord& record) { file->write(record); });
+}
 
 SchedulerOutbox SchedulerFeed::enqueue(runtime::Submit submit, uint64_t arrival_ns) {
   runtime::trace_hop(submit.request, "scheduler.enqueue");
@@ -50,6 +55,12 @@ SchedulerOutbox SchedulerFeed::absorb(runtime::StepResult result) {
 
 SchedulerOutbox SchedulerFeed::tick() { return conclude(); }
 
+memory::MovePage SchedulerFeed::moves(const memory::MoveQuery& query) const {
+  memory::MovePage page = core_.moves().page(query);
+  page.geometry = context_.geometry;
+  return page;
+}
+
 // The board is read last: no plan that is built from here on names what it holds.
 SchedulerOutbox SchedulerFeed::conclude() {
   for (const runtime::Abort& abort : context_.cancellations->take()) core_.absorb(abort, outputs_);
@@ -73,6 +84,7 @@ SchedulerOutbox SchedulerFeed::sort() {
   }
   if (!outputs_.empty()) context_.telemetry->publish(core_.stats());
   outputs_.clear();
+  if (context_.move_log && core_.idle()) context_.move_log->flush();
   had_work_ = had_work_ && has_work();
   return outbox;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "actors/clock.hpp"
 #include "actors/front_desk.hpp"
 #include "actors/telemetry.hpp"
+#include "memory/move_log_file.hpp"
 #include "runtime/scheduler.hpp"
 
 namespace actors {
@@ -34,6 +36,9 @@ struct FeedContext {  // what it points to outlives the feed
   Telemetry* telemetry = nullptr;
   CancelBoard* cancellations = nullptr;
   const FrontDesk* desk = nullptr;  // remembers a cancellation that came before the Submit
+  memory::MoveGeometry geometry = {};
+  std::shared_ptr<memory::MoveLogWriter> move_log = nullptr;  // nullptr: no file
+  bool check_moves = false;
 };
 
 // Invariant: arrivals_ns_ holds exactly the requests that were not planned for yet.
@@ -48,6 +53,7 @@ class SchedulerFeed {
   SchedulerOutbox absorb(runtime::StepResult result);
   SchedulerOutbox tick();
 
+  memory::MovePage moves(const memory::MoveQuery& query) const;
   std::optional<uint64_t> next_deadline_us() const { return core_.next_deadline_us(); }
 
  private:

@@ -13,6 +13,7 @@
 #include "actors/histogram.hpp"
 #include "kernels/base/result.hpp"
 #include "memory/cache_report.hpp"
+#include "memory/move_log.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/shared_tokens.hpp"
@@ -89,6 +90,11 @@ struct ServiceMetrics {
   uint32_t open_requests = 0;
 };
 
+struct NamedRequest {
+  std::string rid;  // "chatcmpl-...", or what its client chose
+  runtime::RequestId id;
+};
+
 class Service {
  public:
   virtual ~Service() = default;
@@ -104,6 +110,12 @@ class Service {
   virtual uint32_t abort_all() = 0;                           // how many were open
   virtual ServiceMetrics metrics() = 0;
   virtual bool flush_cache() = 0;  // false while requests run
+  // A console's questions; each waits for its turn in the mailboxes, a few seconds at most.
+  virtual kernels::Result<memory::CacheReport> cache_report(const memory::ReportQuery& query) = 0;
+  virtual kernels::Result<memory::MovePage> moves(const memory::MoveQuery& query) = 0;
+  virtual kernels::Result<memory::NodeOutcome> change_node(const memory::NodeOrder& order) = 0;
+  // Open requests, and the latest that were, by the id their answer bears; the newest last.
+  virtual std::vector<NamedRequest> named_requests() = 0;
   virtual std::shared_ptr<const runtime::Tokenizer> tokenizer()
       const = 0;  // nullptr: token-id prompts only
 };

@@ -27,10 +27,12 @@ std::string reason_text(const caf::error& reason) {
 void assemble(Self self, EngineFacts facts) {
   SupervisorState& state = self->state;
   SessionContext& context = *state.start.context;
+  const memory::MoveGeometry geometry = facts.cache->move_geometry();
   state.cache_manager =
       self->spawn<caf::monitored>(cache_manager, std::move(facts.cache), context.telemetry);
-  const FeedContext feed{kRankGroup, context.clock, context.telemetry, context.cancellations,
-                         state.start.desk};
+  const FeedContext feed{kRankGroup,       context.clock,   context.telemetry,
+                         context.cancellations, state.start.desk, geometry,
+                         facts.move_log,   facts.check_moves};
   // On a thread of its own a result never waits behind the sessions' work for the step before.
   state.scheduler =
       spawn_with_thread(self, state.start.spawning, scheduler,
@@ -98,6 +100,10 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
   return {
       traced("supervisor.worker_loaded",
              [=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }),
+      traced("supervisor.inspect",
+             [=](Boxed<InspectCall>& call) {
+               if (self->state.scheduler) self->send(self->state.scheduler, std::move(call));
+             }),
       traced("supervisor.flush",
              [=](flush_atom) {
                if (self->state.scheduler) self->send(self->state.scheduler, flush_atom_v);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <future>
 #include <utility>
 
 #include "actors/engine_settings.hpp"
@@ -17,6 +18,7 @@ namespace {
 using kernels::Error;
 using std::chrono::milliseconds;
 
+constexpr milliseconds kInspectWait{5000};
 constexpr milliseconds kAbortWait{
     5000};  // an abort needs a few messages, and at most the steps under way
 constexpr milliseconds kSpillClose{100};  // from the deadline to the file's last byte
@@ -151,5 +153,39 @@ bool System::flush_cache() {
   caf::anon_send(impl_->supervisor, flush_atom_v);
   return true;
 }
+
+InspectionAnswer System::Impl::inspect(const Inspection& question) {
+  // Shared: an answer that comes after the wait finds its promise still there.
+  const auto promise = std::make_shared<std::promise<InspectionAnswer>>();
+  auto answer = promise->get_future();
+  caf::anon_send(supervisor,
+                 Boxed(InspectCall(question, [promise](InspectionAnswer value) {
+                   promise->set_value(std::move(value));
+                 })));
+  run_lab();
+  if (answer.wait_for(kInspectWait) == std::future_status::ready) return answer.get();
+  return Error{kernels::ErrorCode::kTimeout, "the engine did not answer in time", {}};
+}
+
+template <class Wanted>
+kernels::Result<Wanted> as(InspectionAnswer answer) {
+  if (auto* value = std::get_if<Wanted>(&answer)) return std::move(*value);
+  if (auto* error = std::get_if<Error>(&answer)) return std::move(*error);
+  return Error{kernels::ErrorCode::kInternal, "another question was answered", {}};
+}
+
+kernels::Result<memory::CacheReport> System::cache_report(const memory::ReportQuery& query) {
+  return as<memory::CacheReport>(impl_->inspect(query));
+}
+
+kernels::Result<memory::MovePage> System::moves(const memory::MoveQuery& query) {
+  return as<memory::MovePage>(impl_->inspect(query));
+}
+
+kernels::Result<memory::NodeOutcome> System::change_node(const memory::NodeOrder& order) {
+  return as<memory::NodeOutcome>(impl_->inspect(order));
+}
+
+std::vector<NamedRequest> System::named_requests() { return impl_->desk.named(); }
 
 }  // namespace actors

@@ -55,6 +55,10 @@ class System final : public Service {
   uint32_t abort_all() override;
   ServiceMetrics metrics() override;
   bool flush_cache() override;
+  kernels::Result<memory::CacheReport> cache_report(const memory::ReportQuery& query) override;
+  kernels::Result<memory::MovePage> moves(const memory::MoveQuery& query) override;
+  kernels::Result<memory::NodeOutcome> change_node(const memory::NodeOrder& order) override;
+  std::vector<NamedRequest> named_requests() override;
   std::shared_ptr<const runtime::Tokenizer> tokenizer() const override;
 
  private:

@@ -27,6 +27,8 @@ struct System::Impl {
   bool wait_empty(std::chrono::milliseconds timeout);  // without threads: runs what there is to run
   caf::scheduler::test_coordinator* lab() { return lab_; }
   void run_lab();
+  // Asks and waits.
+  InspectionAnswer inspect(const Inspection& question);
 
   SystemOptions options;
   FrontDesk desk;

@@ -38,6 +38,12 @@ void add_http_flags(CLI::App& app, net::ServerConfig& http) {
   app.add_option("--port", http.port, "TCP port; 0 = any free one")
       ->capture_default_str()
       ->group(group);
+  http.admin_socket = "auto";
+  app.add_option("--admin-socket", http.admin_socket,
+                 "UNIX socket for sluice-console: a path, auto (sluice-PORT.sock in "
+                 "$XDG_RUNTIME_DIR) or none")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--api-key", http.api_key, "Key clients must send as a bearer token")
       ->group(group);
 }
@@ -72,6 +78,9 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
                  "unified: states and pages take what they need; split:RATIO: a fixed part is for "
                  "states")
       ->capture_default_str()
+      ->group(memory);
+  app.add_option("--move-log", engine.move_log,
+                 "Write every move of a state or page to this file, for sluice-console --open")
       ->group(memory);
   app.add_option_function<std::string>(
          "--prefix-cache",

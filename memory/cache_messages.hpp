@@ -11,6 +11,7 @@
 
 #include "memory/commands.hpp"
 #include "memory/ids.hpp"
+#include "memory/move_record.hpp"
 
 namespace memory {
 
@@ -137,7 +138,9 @@ using CacheAnswer = std::variant<Opened, Grown, Refused, Refilled>;
 struct CacheReply {
   std::vector<MemoryCommand> commands;
   std::vector<CacheAnswer> answers;
-  auto fields() { return std::tie(commands, answers); }
+  std::vector<MoveRecord> moves;  // the commands, and what became of blocks between them, in order
+  bool empty() const { return commands.empty() && answers.empty() && moves.empty(); }
+  auto fields() { return std::tie(commands, answers, moves); }
 };
 
 }  // namespace memory

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "memory/block_pool.hpp"
 #include "memory/commands.hpp"
 #include "memory/ids.hpp"
 #include "memory/radix_node.hpp"
@@ -77,6 +81,61 @@ struct HostOwners {
 struct CacheOwners {
   KindOwners states, pages;
   HostOwners host;
+};
+
+// ---- the whole cache as one value, for a console ----
+
+struct NodeReport {
+  NodeId node, parent;
+  bool root = false, superseded = false;
+  uint64_t name_space = 0;
+  uint32_t begin = 0, end = 0, pages = 0;
+  std::optional<SlotId> checkpoint;  // none: a root or a tombstone
+  uint32_t kv_locks = 0, state_locks = 0, pins = 0;
+  uint64_t hits = 0, kv_used = 0, state_used = 0;  // the last two in ticks of the tree
+  uint32_t restores = 0;
+  uint64_t kv_planter = 0, checkpoint_planter = 0;  // tickets
+  std::vector<KeyElement> span;                     // its first elements, as many as were asked for
+  std::string text;                                 // of `span`, where a tokenizer knows it
+};
+
+// What a sequence holds now.
+struct AdmissionReport {
+  uint64_t ticket = 0;
+  SequenceId sequence;
+  NodeId node;                  // its KV locks end here
+  std::optional<NodeId> state;  // the checkpoint it is about to restore
+  uint32_t own_pages = 0, borrowed_pages = 0, slots = 0;
+};
+
+struct ReportQuery {
+  uint32_t span_elements = 8;  // of each node, from its first on
+  static constexpr uint32_t kAll = std::numeric_limits<uint32_t>::max();
+};
+
+struct CacheReport {
+  uint32_t page_tokens = 0, grid = 0;
+  uint64_t tick = 0;
+  CacheCounters counters;
+  CacheOwners owners;
+  BlockPool::Layout layout;
+  std::vector<SlotReport> slots;            // by physical place
+  std::vector<NodeReport> nodes;            // by id
+  std::vector<AdmissionReport> admissions;  // by ticket
+  std::vector<OpenRecord> recent;           // the newest last
+};
+
+// ---- what a console may change ----
+
+enum class NodeAction : uint8_t { kEvict, kPin, kUnpin };
+struct NodeOrder {
+  NodeAction action = NodeAction::kEvict;
+  NodeId node;
+};
+struct NodeOutcome {
+  NodeId node;
+  uint32_t slots = 0, pages = 0;  // evicted, or held by the pin's path
+  uint32_t pins = 0;              // of this node now
 };
 
 }  // namespace memory

@@ -1,6 +1,7 @@
 #include "memory/hybrid_cache.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -11,6 +12,17 @@ namespace memory {
 namespace {
 
 constexpr size_t kRecentMax = 256;  // admissions that a console can ask about
+
+template <class Request>
+SequenceId asker(const Request& request) {
+  return request.sequence;
+}
+SequenceId asker(const Forget&) { return {}; }
+
+EvictionReason counted_as(FreeReason reason) {
+  if (reason == FreeReason::kPathCap) return EvictionReason::kPathCap;
+  return reason == FreeReason::kPoisoned ? EvictionReason::kPoisoned : EvictionReason::kRoom;
+}
 
 }  // namespace
 
@@ -24,18 +36,22 @@ HybridCache::HybridCache(const TreeConfig& config, std::unique_ptr<BlockPool> po
 }
 
 void HybridCache::handle(const CacheRequest& request, CacheReply& out) {
+  journal_.begin(out, std::visit([](const auto& one) { return asker(one); }, request));
   std::visit([&](const auto& one) { on(one, out); }, request);
   pool_->settle(out.commands);
+  journal_.end();
 #ifndef NDEBUG
   check();
 #endif
 }
 
 void HybridCache::flush(CacheReply& out) {
-  while (evict_one({true, true, true}, out)) {
+  journal_.begin(out, {});
+  while (evict_one({true, true, true}, out, FreeReason::kFlushed)) {
   }
   host_.clear(std::nullopt, out.commands);
   pool_->settle(out.commands);
+  journal_.end();
 }
 
 uint32_t HybridCache::positions_max() const {
@@ -45,23 +61,36 @@ uint32_t HybridCache::positions_max() const {
 
 // ---- room ----
 
-void HybridCache::give_back(Freed& freed, EvictionReason reason, CacheReply& out) {
-  if (reason == EvictionReason::kRoom) stage_out(freed, out);
-  const auto index = static_cast<size_t>(reason);
+template <class Id>
+void HybridCache::free(BlockKind kind, Id id, FreeReason reason, MoveRecord last) {
+  last.block = kind;
+  journal_.free(last, {id.index, id.generation, pool_->physical(id)}, reason);
+  pool_->release(id);
+}
+
+void HybridCache::free_own(SlotId slot, SequenceId sequence, FreeReason reason) {
+  free(BlockKind::kState, slot, reason, move_by(MoveKind::kFree, BlockKind::kState, sequence));
+}
+
+void HybridCache::give_back(Freed& freed, FreeReason reason, NodeId from, CacheReply& out) {
+  const EvictionReason counted = counted_as(reason);
+  if (counted == EvictionReason::kRoom) stage_out(freed, out);
+  const auto index = static_cast<size_t>(counted);
   counters_.evicted_slots[index] += freed.slots.size();
   counters_.evicted_pages[index] += freed.pages.size();
-  for (const Freed::Slot& slot : freed.slots) pool_->release(slot.id);
-  for (const Freed::Page& page : freed.pages) pool_->release(page.id);
+  const MoveRecord last = move_under(MoveKind::kFree, BlockKind::kState, from);
+  for (const Freed::Slot& slot : freed.slots) free(BlockKind::kState, slot.id, reason, last);
+  for (const Freed::Page& page : freed.pages) free(BlockKind::kPage, page.id, reason, last);
   freed = {};
 }
 
-bool HybridCache::evict_one(Shortage shortage, CacheReply& out) {
+bool HybridCache::evict_one(Shortage shortage, CacheReply& out, FreeReason reason) {
   policy_->refresh(tree_, tree_.take_changed());
   const auto victim = policy_->pick(tree_, shortage);
   if (!victim) return false;
   Freed freed;
   tree_.evict(*victim, freed);
-  give_back(freed, EvictionReason::kRoom, out);
+  give_back(freed, reason, *victim, out);
   return true;
 }
 
@@ -182,7 +211,7 @@ void HybridCache::refuse(const Open& request, const Receipt& receipt, const Open
                          CacheReply& out) {
   Freed freed;
   tree_.release(receipt, freed);
-  give_back(freed, EvictionReason::kRoom, out);
+  give_back(freed, FreeReason::kDropped, receipt.node, out);
   ++counters_.refused;
   this->record(record);
   out.answers.push_back(Refused{request.sequence, request.ticket});
@@ -247,6 +276,7 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
   const Inserted inserted = tree_.insert(
       {admission.key.name_space, std::span(elements).first(request.position), request.position,
        std::span(admission.pages).first(request.position / page), request.slot, request.ticket});
+  donate_records(request, inserted, admission);
   for (uint32_t i = inserted.first_new / page; i < request.position / page; ++i) {
     VERIFY(!admission.borrowed[i]);
     admission.borrowed[i] = true;
@@ -260,7 +290,7 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
     if (request.refill) {
       answer.slot = request.slot;
     } else {
-      pool_->release(request.slot);
+      free_own(request.slot, request.sequence, FreeReason::kTwice);
       admission.snapshots.erase(slot);
     }
   } else {
@@ -269,7 +299,7 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
     tree_.supersede(inserted.node, request.ticket);
     Freed freed;
     tree_.enforce_cap(inserted.node, freed);
-    give_back(freed, EvictionReason::kPathCap, out);
+    give_back(freed, FreeReason::kPathCap, inserted.node, out);
     if (request.refill) {
       tree_.lock_state(inserted.node);  // what was just planted does not pay for its refill
       answer.slot = acquire_slot(out);
@@ -280,21 +310,49 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
   out.answers.push_back(answer);
 }
 
+void HybridCache::donate_records(const Donate& request, const Inserted& inserted,
+                                 const Admission& admission) {
+  const auto add = [&](BlockKind kind, auto id, uint32_t position) {
+    MoveRecord record = move_under(MoveKind::kDonate, kind, inserted.node);
+    record.source = {id.index, id.generation, pool_->physical(id)};
+    record.position = position;
+    journal_.add(record);
+  };
+  const uint32_t page = tree_.config().page_tokens;
+  for (uint32_t begin = inserted.first_new; begin < request.position; begin += page)
+    add(BlockKind::kPage, admission.pages[begin / page], begin);
+  if (inserted.attached) add(BlockKind::kState, request.slot, request.position);
+}
+
 void HybridCache::on(const Drop& request, CacheReply& out) {
   if (ledger_.find(request.ticket) == nullptr) return;
   const Admission closed = ledger_.close(request.ticket);
-  pool_->release(closed.working);
-  for (const SlotId slot : closed.snapshots) pool_->release(slot);
+  free_own(closed.working, request.sequence, FreeReason::kDropped);
+  for (const SlotId slot : closed.snapshots)
+    free_own(slot, request.sequence, FreeReason::kDropped);
+  const MoveRecord last = move_by(MoveKind::kFree, BlockKind::kPage, request.sequence);
   for (size_t i = 0; i < closed.pages.size(); ++i) {
-    if (!closed.borrowed[i]) pool_->release(closed.pages[i]);
+    if (!closed.borrowed[i]) free(BlockKind::kPage, closed.pages[i], FreeReason::kDropped, last);
   }
   Freed freed;
   tree_.release(closed.receipt, freed);
-  const auto left = request.poisoned ? EvictionReason::kPoisoned : EvictionReason::kRoom;
-  give_back(freed, left, out);
+  const auto left = request.poisoned ? FreeReason::kPoisoned : FreeReason::kDropped;
+  give_back(freed, left, closed.receipt.node, out);
   if (!request.poisoned) return;
+  // No pin keeps what it computed.
+  for (auto pin = pins_.begin(); pin != pins_.end();) {
+    bool spoilt = false;
+    for (NodeId id = pin->first; !tree_.node(id).root; id = tree_.node(id).parent) {
+      const RadixNode& node = tree_.node(id);
+      spoilt = spoilt || node.kv_planter == request.ticket ||
+               node.checkpoint_planter == request.ticket;
+    }
+    const std::vector<Receipt> pins = spoilt ? pin->second : std::vector<Receipt>();
+    pin = spoilt ? pins_.erase(pin) : std::next(pin);
+    for (const Receipt& receipt : pins) tree_.release(receipt, freed);
+  }
   tree_.poison(closed.key, request.ticket, freed);
-  give_back(freed, EvictionReason::kPoisoned, out);
+  give_back(freed, FreeReason::kPoisoned, closed.receipt.node, out);
   // The host does not know who computed what, and this should never happen: all that the request
   // could have been a part of goes.
   host_.clear(closed.key.name_space, out.commands);

@@ -9,15 +9,19 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "kernels/base/result.hpp"
 #include "memory/block_pool.hpp"
 #include "memory/cache_ledger.hpp"
 #include "memory/cache_messages.hpp"
 #include "memory/cache_report.hpp"
 #include "memory/eviction.hpp"
 #include "memory/host_store.hpp"
+#include "memory/move_journal.hpp"
+#include "memory/move_log.hpp"
 #include "memory/radix_tree.hpp"
 
 namespace memory {
@@ -50,6 +54,10 @@ class HybridCache {
     return host_.adopt(kind, at);
   }
 
+  // By hand. Errors name the node and why it cannot be. A pin keeps the node's path and its
+  // checkpoint from eviction until as many unpins; all pins together hold at most half the arena.
+  kernels::Result<NodeOutcome> change(const NodeOrder& order, CacheReply& out);
+
   // No Open with more positions can ever be granted; with as many, one can when it is alone.
   uint32_t positions_max() const;
   // Slots of an otherwise empty pool; a running sequence needs one.
@@ -60,10 +68,14 @@ class HybridCache {
   const RadixTree& tree() const { return tree_; }
   const CacheLedger& ledger() const { return ledger_; }
   const HostStore& host() const { return host_; }
+  MoveGeometry move_geometry() const {
+    return {tree_.config().page_tokens, pool_->state_region(), pool_->page_region()};
+  }
   CacheCounters counters() const;
   CacheOwners owners() const;
   std::vector<SlotReport> slots() const;                            // by physical place
   const std::deque<OpenRecord>& recent() const { return recent_; }  // the newest last
+  CacheReport report(const ReportQuery& query) const;
   void check() const;  // VERIFYs the invariant; called after every message in debug builds
 
  private:
@@ -85,16 +97,28 @@ class HybridCache {
   // By eviction; false: nothing was evicted that could have helped.
   bool make_room(BlockWant want, CacheReply& out);
   // What the policy gives up first. False: nothing relieves the shortage.
-  bool evict_one(Shortage shortage, CacheReply& out);
+  bool evict_one(Shortage shortage, CacheReply& out, FreeReason reason = FreeReason::kRoom);
   std::optional<SlotId> acquire_slot(CacheReply& out);
-  // What leaves for want of room goes to the host before its blocks are free.
-  void give_back(Freed& freed, EvictionReason reason, CacheReply& out);
+  // What leaves for want of room goes to the host before its blocks are free. `from`: a node they
+  // were under.
+  void give_back(Freed& freed, FreeReason reason, NodeId from, CacheReply& out);
+  // To the pool, and on record. `last`: whose it was.
+  template <class Id>
+  void free(BlockKind kind, Id id, FreeReason reason, MoveRecord last);
+  void free_own(SlotId slot, SequenceId sequence, FreeReason reason);
+  void donate_records(const Donate& request, const Inserted& inserted, const Admission& admission);
   Admission admit(const Open& request, const Match& match, const Receipt& receipt,
                   const HostMatch& host, CacheReply& out);
   void refuse(const Open& request, const Receipt& receipt, const OpenRecord& record,
               CacheReply& out);
   void count_open(const Open& request, const Match& match, bool gave_up, OpenRecord record);
   void record(const OpenRecord& record);
+  kernels::Result<NodeOutcome> evict_node(NodeId node, CacheReply& out);
+  kernels::Result<NodeOutcome> pin(NodeId node, CacheReply& out);
+  kernels::Result<NodeOutcome> unpin(NodeId node, CacheReply& out);
+  uint64_t pinned_bytes() const;
+  NodeReport report(NodeId id, const RadixNode& node, const ReportQuery& query) const;
+  std::vector<Receipt> receipts() const;  // of admissions and pins
 
   // ---- host memory (hybrid_cache_host.cpp) ----
   HostMatch match_host(const Open& request, const Match& match);
@@ -108,6 +132,8 @@ class HybridCache {
   CacheLedger ledger_;
   HostStore host_;
   CacheCounters counters_;
+  MoveJournal journal_;
+  std::map<NodeId, std::vector<Receipt>> pins_;  // one receipt a pin
   std::deque<OpenRecord> recent_;
 };
 

@@ -47,9 +47,65 @@ std::vector<SlotReport> HybridCache::slots() const {
   return all;
 }
 
+NodeReport HybridCache::report(NodeId id, const RadixNode& node, const ReportQuery& query) const {
+  NodeReport report;
+  report.node = id;
+  report.parent = node.parent;
+  report.root = node.root;
+  report.superseded = node.superseded;
+  report.name_space = node.name_space;
+  report.begin = node.begin;
+  report.end = node.end;
+  report.pages = static_cast<uint32_t>(node.pages.size());
+  report.checkpoint = node.checkpoint;
+  report.kv_locks = node.kv_locks;
+  report.state_locks = node.state_locks;
+  const auto pins = pins_.find(id);
+  report.pins = pins == pins_.end() ? 0 : static_cast<uint32_t>(pins->second.size());
+  report.hits = node.hits;
+  report.kv_used = node.kv_used;
+  report.state_used = node.state_used;
+  report.restores = node.restores;
+  report.kv_planter = node.kv_planter;
+  report.checkpoint_planter = node.checkpoint_planter;
+  const auto shown = std::min<size_t>(node.span.size(), query.span_elements);
+  report.span.assign(node.span.begin(), node.span.begin() + static_cast<long>(shown));
+  return report;
+}
+
+CacheReport HybridCache::report(const ReportQuery& query) const {
+  CacheReport all;
+  all.page_tokens = tree_.config().page_tokens;
+  all.grid = tree_.config().grid;
+  all.tick = tree_.tick();
+  all.counters = counters();
+  all.owners = owners();
+  all.layout = pool_->layout();
+  all.slots = slots();
+  all.nodes.reserve(tree_.node_count());
+  tree_.visit([&](NodeId id, const RadixNode& node) {
+    all.nodes.push_back(report(id, node, query));
+  });
+  for (const auto& [ticket, admission] : ledger_.all()) {
+    const uint32_t own = admission.own_pages();
+    all.admissions.push_back({ticket, admission.sequence, admission.receipt.node,
+                              admission.receipt.state, own,
+                              static_cast<uint32_t>(admission.pages.size()) - own,
+                              static_cast<uint32_t>(admission.snapshots.size()) + 1});
+  }
+  all.recent.assign(recent_.begin(), recent_.end());
+  return all;
+}
+
+std::vector<Receipt> HybridCache::receipts() const {
+  std::vector<Receipt> all = ledger_.receipts();
+  for (const auto& [node, pins] : pins_) all.insert(all.end(), pins.begin(), pins.end());
+  return all;
+}
+
 void HybridCache::check() const {
   pool_->check();
-  tree_.check(ledger_.receipts());
+  tree_.check(receipts());
   host_.check();
   std::set<SlotId> slots;
   std::set<PageId> cached, held;

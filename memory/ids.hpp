@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <tuple>
 
 namespace memory {
@@ -31,6 +32,12 @@ struct HostBlock {
   uint64_t value = 0;
   auto operator<=>(const HostBlock&) const = default;
   auto fields() { return std::tie(value); }
+};
+
+// A node of the prefix tree. Reused once its node is gone.
+struct NodeId {
+  uint32_t index = std::numeric_limits<uint32_t>::max();
+  auto operator<=>(const NodeId&) const = default;
 };
 
 // Pages that hold `positions` positions.

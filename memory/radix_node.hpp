@@ -2,9 +2,7 @@
 // belongs to the span's END and to nothing else.
 #pragma once
 
-#include <compare>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -14,11 +12,6 @@
 #include "memory/prefix_hash.hpp"
 
 namespace memory {
-
-struct NodeId {
-  uint32_t index = std::numeric_limits<uint32_t>::max();
-  auto operator<=>(const NodeId&) const = default;
-};
 
 struct RadixNode {
   bool alive = false;

@@ -168,6 +168,16 @@ void RadixTree::release(const Receipt& receipt, Freed& freed) {
   prune(rest.node, freed);
 }
 
+Receipt RadixTree::pin(NodeId node) {
+  Receipt receipt{node, std::nullopt};
+  lock_path(node, std::nullopt);
+  if (at(node).checkpoint) {
+    receipt.state = node;
+    lock_state(node);
+  }
+  return receipt;
+}
+
 void RadixTree::lower(Receipt& receipt, NodeId node) {
   lock_path(node, receipt.node);
   // The old end is an ancestor: what ended there now runs through.

@@ -74,6 +74,8 @@ class RadixTree {
   void lock_state(NodeId node);
   void unlock_state(NodeId node);
   void release(const Receipt& receipt, Freed& freed);
+  // Locks the node's path and its checkpoint, if it has one. Not a hit.
+  Receipt pin(NodeId node);
 
   // Plants `slot` at the end of `key`, whose length must be `position`, a multiple of the grid.
   // `pages` are the caller's, of [0, position): the tree takes those of the span it lacked.

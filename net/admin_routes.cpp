@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "net/admin_protocol.hpp"
 #include "net/json_fields.hpp"
 #include "net/prometheus.hpp"
 #include "net/server_context.hpp"
@@ -148,6 +149,14 @@ Response abort_request(ServerContext& context, const RequestView& request) {
   if (body.error()) return error_response(*body.error(), context.config.limits);
   const uint32_t aborted = all ? context.service.abort_all() : context.service.abort_by_rid(*rid);
   return ok(json::serialize(json::object{{"success", true}, {"aborted", aborted}}));
+}
+
+Response admin(ServerContext& context, const RequestView& request) {
+  const auto source = make_live_source(context.service);
+  AdminReply reply = answer_admin_line(request.body, *source);
+  Response response = ok(std::move(reply.line));
+  response.status = reply.status;
+  return response;
 }
 
 Response flush_cache(ServerContext& context, const RequestView&) {

@@ -16,6 +16,8 @@ Response server_info(ServerContext& context, const RequestView& request);
 Response model_info(ServerContext& context, const RequestView& request);
 Response abort_request(ServerContext& context,
                        const RequestView& request);  // {"rid": text} or {"abort_all": true}
+Response admin(ServerContext& context,
+               const RequestView& request);  // a command of admin_protocol.hpp
 Response flush_cache(ServerContext& context, const RequestView& request);
 
 }  // namespace net

@@ -36,6 +36,8 @@ struct ServerConfig {
   uint16_t port = 30000;    // 0: any free one
   uint32_t io_threads = 1;  // each with its own connections
   std::string api_key;      // empty: no key is asked for
+  // The console's UNIX socket: a path, "auto" (default_admin_path()) or "none".
+  std::string admin_socket = "none";
   HttpLimits limits;
 };
 

@@ -44,6 +44,7 @@ constexpr std::array kRoutes{
     Route{.path = "/get_model_info", .get = true, .plain = model_info, .needs_model = true},
     Route{.path = "/model_info", .get = true, .plain = model_info, .needs_model = true},
     Route{.path = "/abort_request", .post = true, .plain = abort_request},
+    Route{.path = "/admin", .post = true, .plain = admin, .slow = true, .needs_model = true},
     Route{.path = "/flush_cache", .get = true, .post = true, .plain = flush_cache},
 };
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "net/admin_socket.hpp"
 #include "net/io_thread.hpp"
 #include "net/listener.hpp"
 #include "net/server_context.hpp"
@@ -37,11 +39,27 @@ struct Server::Impl {
     }
     listener = std::make_shared<Listener>(context, threads);  // throws when it cannot bind
     raise_descriptor_limit(config.limits.connections);
+    open_admin_socket();
+  }
+
+  // One that was named must work; the usual one is a convenience.
+  void open_admin_socket() {
+    const std::string& wanted = context.config.admin_socket;
+    if (wanted == "none") return;
+    const bool usual = wanted == "auto";
+    try {
+      admin = std::make_unique<AdminSocket>(
+          usual ? default_admin_path(listener->port()) : wanted, context.service);
+    } catch (const std::runtime_error& failure) {
+      if (!usual) throw;
+      std::fprintf(stderr, "%s; consoles can connect to the HTTP port\n", failure.what());
+    }
   }
 
   ServerContext context;
   std::vector<std::unique_ptr<IoThread>> threads;
   std::shared_ptr<Listener> listener;
+  std::unique_ptr<AdminSocket> admin;
   bool running = false, stopped = false;
 };
 
@@ -51,6 +69,7 @@ Server::Server(const ServerConfig& config, actors::Service& service)
 Server::~Server() { stop(std::chrono::milliseconds{0}); }
 
 uint16_t Server::port() const { return impl_->listener->port(); }
+std::string Server::admin_path() const { return impl_->admin ? impl_->admin->path() : ""; }
 
 void Server::run_in_background() {
   for (auto& thread : impl_->threads) thread->start();
@@ -63,6 +82,7 @@ void Server::stop(std::chrono::milliseconds drain) {
   impl_->stopped = true;
   ServerContext& context = impl_->context;
   context.draining = true;
+  impl_->admin.reset();
   const auto drained = std::chrono::steady_clock::now() + drain;
   const auto closed = drained + kCloseTime;
   if (impl_->running) {

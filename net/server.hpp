@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "actors/service.hpp"
 #include "net/http_limits.hpp"
@@ -19,6 +20,7 @@ class Server {
   ~Server();  // stop() without patience
 
   uint16_t port() const;
+  std::string admin_path() const;  // of the console's socket; empty: there is none
   void run_in_background();
   // Takes no more connections and no more generations, lets running answers end for up to `drain`,
   // then aborts them (their clients get an error) and closes: within half a second, unless one call

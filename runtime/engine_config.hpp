@@ -18,6 +18,12 @@ struct EngineConfig {
   // unified: states and KV pages take from one arena as they need; split:RATIO: that part of it is
   // for states, for ever.
   std::string memory = "unified";
+  std::string move_log;  // every move of a state or page is written here; empty: nowhere
+#ifdef NDEBUG
+  bool check_moves = false;
+#else
+  bool check_moves = true;  // as they happen: a violation ends the process
+#endif
   bool prefix_cache = true;      // requests go on from what earlier ones computed
   double host_cache_gb = 0;      // host memory for what is evicted from the arena, GiB; 0 = none
   std::string host_cache_dir;    // what is cached at the end is written here, and read at the start

@@ -126,7 +126,9 @@ PlanRow PlanBuilder::make_row(Sequence& sequence, uint32_t count, PlannedStep& p
   // No token is sampled after the last chunk when only the prompt was to be read.
   row.sample = now.consumed >= now.course.tokens && sequence.max_tokens > 0;
   VERIFY(now.consumed <= uint64_t{now.pages} * page_tokens_);
-  planned.rows.push_back({row.sequence, now.ticket, row.position, row.count, row.sample, {}});
+  const auto first_page = now.pages - static_cast<uint32_t>(row.new_pages.size());
+  planned.rows.push_back({row.sequence, now.ticket, row.position, row.count, row.sample,
+                          now.working, first_page, {}});
   if (prefix_cache_) take_snapshots(sequence, row, planned);
   return row;
 }
@@ -143,6 +145,7 @@ std::optional<StepPlan> PlanBuilder::build(std::span<Sequence* const> running, P
   forward.step = ++last_step_;
   forward.rows.reserve(picks_.size());
   planned.step = forward.step;
+  planned.page_tokens = page_tokens_;
   planned.rows.clear();
   planned.restored.clear();
   planned.skipped = 0;

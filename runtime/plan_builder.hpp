@@ -24,9 +24,12 @@ struct PlannedStep {
     uint64_t ticket = 0;  // of the admission it belongs to
     uint32_t position = 0, count = 0;
     bool sample = false;
+    SlotId working;
+    uint32_t first_page = 0;   // of its new pages, in the sequence's list
     std::vector<Taken> taken;  // ascending positions
   };
   uint64_t step = 0;
+  uint32_t page_tokens = 0;
   std::vector<Row> rows;                   // in plan order
   std::vector<memory::Restored> restored;  // what the plan copies: told once it is sent
   uint32_t skipped = 0;                    // snapshots that found no slot
@@ -35,6 +38,7 @@ struct PlannedStep {
 // What goes ahead of the rows of the next plan, whatever they are.
 struct PlanHead {
   std::vector<memory::MemoryCommand> memory;  // from the cache manager, in its order
+  std::vector<memory::MoveRecord> moves;      // of `memory`, and of what happened between
   std::vector<SequenceId> closes;             // records the worker may drop
   bool empty() const { return memory.empty() && closes.empty(); }
 };

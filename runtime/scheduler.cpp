@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "kernels/base/verify.hpp"
+#include "runtime/plan_moves.hpp"
 #include "runtime/retraction.hpp"
 #include "runtime/scheduler_impl.hpp"
 
 namespace runtime {
 
 Scheduler::Impl::Impl(const SchedulerConfig& settings)
-    : config(settings), admission(settings), builder(settings, admission.planner()) {
+    : config(settings),
+      admission(settings),
+      builder(settings, admission.planner()),
+      moves(settings.move_ring) {
   VERIFY(config.plans_in_flight > 0);
 }
 
@@ -79,6 +83,8 @@ void Scheduler::Impl::on(memory::CacheReply&& reply) {
   for (const memory::MemoryCommand& command : reply.commands)
     counters.moves_total += std::holds_alternative<memory::Move>(command) ? 1 : 0;
   head.memory.insert(head.memory.end(), reply.commands.begin(), reply.commands.end());
+  head.moves.insert(head.moves.end(), reply.moves.begin(), reply.moves.end());
+  if (head.memory.empty()) log_head();
   for (memory::CacheAnswer& answer : reply.answers)
     std::visit([&](auto& value) { on_answer(std::move(value)); }, answer);
 }
@@ -144,6 +150,14 @@ void Scheduler::Impl::on_answer(memory::Refused&& refused) {
   finish(*sequence, {FinishReason::kError, {}, std::move(error)});
 }
 
+void Scheduler::Impl::log_head() {
+  for (memory::MoveRecord& record : head.moves) {
+    record.step = last_step;
+    moves.append(record);
+  }
+  head.moves.clear();
+}
+
 void Scheduler::Impl::send_plans() {
   while (in_flight.size() < config.plans_in_flight) {
     PlannedStep planned;
@@ -156,13 +170,18 @@ void Scheduler::Impl::send_plans() {
       spare.push_back(std::move(planned));
       break;
     }
+    log_head();
+    last_step = planned.step;
+    log_moves(*plan, planned, moves);
     send(std::move(*plan));
     for (const memory::Restored& restored : planned.restored) send(memory::CacheRequest{restored});
     counters.snapshots_skipped_total += planned.skipped;
     in_flight.push_back(std::move(planned));
   }
   // No result will come to carry it away with a later plan.
-  if (in_flight.empty() && !head.empty()) send(PlanBuilder::head_only(head));
+  if (!in_flight.empty() || head.empty()) return;
+  log_head();
+  send(PlanBuilder::head_only(head));
 }
 
 void Scheduler::Impl::grow() {
@@ -241,5 +260,7 @@ bool Scheduler::idle() const {
 }
 
 void Scheduler::check() const { impl_->check(); }
+memory::MoveLog& Scheduler::moves() { return impl_->moves; }
+const memory::MoveLog& Scheduler::moves() const { return impl_->moves; }
 
 }  // namespace runtime

@@ -21,6 +21,7 @@
 
 #include "kernels/base/result.hpp"
 #include "memory/cache_messages.hpp"
+#include "memory/move_log.hpp"
 #include "runtime/shared_tokens.hpp"
 #include "runtime/step_plan.hpp"
 
@@ -34,7 +35,8 @@ struct SchedulerConfig {
   uint32_t chunk_tokens = 512;
   uint32_t plans_in_flight = 2;
   uint32_t pages_max = 0;    // beside one state in an empty memory: what needs more is refused
-  bool prefix_cache = true;  // false: nothing is saved and nothing restored
+  uint32_t move_ring = 1u << 15;  // newest moves kept for whoever asks: 64 B each, 2 MiB
+  bool prefix_cache = true;       // false: nothing is saved and nothing restored
 };
 
 enum class FinishReason { kStop, kLength, kAbort, kError };
@@ -123,6 +125,9 @@ class Scheduler {
   std::optional<uint64_t> next_deadline_us() const;
   bool idle() const;   // nothing queued, running or in flight
   void check() const;  // VERIFYs invariants
+  // Every move, in the order in which the worker sees it.
+  memory::MoveLog& moves();
+  const memory::MoveLog& moves() const;
 
  private:
   struct Impl;

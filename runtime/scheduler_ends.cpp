@@ -6,6 +6,7 @@
 
 #include "kernels/base/verify.hpp"
 #include "runtime/endings.hpp"
+#include "runtime/plan_moves.hpp"
 #include "runtime/scheduler_impl.hpp"
 
 namespace runtime {
@@ -102,7 +103,10 @@ void Scheduler::Impl::donate_kept(Sequence& sequence, uint32_t positions_max) {
 void Scheduler::Impl::end_admission(Sequence& sequence, Admission::Reason reason) {
   if (sequence.phase == Phase::kQueued) return;
   if (sequence.phase == Phase::kRunning) VERIFY(std::erase(running, &sequence) == 1);
-  if (sequence.now.started) head.closes.push_back(sequence.id);
+  if (sequence.now.started) {
+    head.closes.push_back(sequence.id);
+    log_end(sequence.id, sequence.now.consumed, last_step, moves);
+  }
   send(memory::CacheRequest{admission.drop(sequence, reason)});
 }
 

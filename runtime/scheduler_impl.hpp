@@ -59,6 +59,7 @@ struct Scheduler::Impl {
 
   // ---- planning ----
   void send_plans();
+  void log_head();  // what the head moves, before it is sent
   void grow();
   void admit();
 
@@ -89,6 +90,8 @@ struct Scheduler::Impl {
   RequestTable requests;
   std::vector<Sequence*> running;     // in the order of goes_before()
   PlanHead head;                      // of the next plan
+  memory::MoveLog moves;
+  uint64_t last_step = 0;             // sent
   std::deque<PlannedStep> in_flight;  // plans with a Forward whose result is not back
   std::vector<PlannedStep> spare;     // their memory, reused
   uint64_t arrivals = 0;

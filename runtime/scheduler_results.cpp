@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/verify.hpp"
+#include "runtime/plan_moves.hpp"
 #include "runtime/scheduler_impl.hpp"
 
 namespace runtime {
@@ -16,6 +17,7 @@ void Scheduler::Impl::on(StepResult&& result) {
   VERIFY(planned.step == result.step);
   VERIFY(planned.rows.size() == result.rows.size());
   ++counters.steps_total;
+  log_step_done(result.step, moves);
   if (!result.lost.empty()) send(memory::CacheRequest{memory::Forget{std::move(result.lost)}});
   for (size_t i = 0; i < planned.rows.size(); ++i) {
     VERIFY(planned.rows[i].sequence == result.rows[i].sequence);

@@ -47,7 +47,7 @@ class Loop {
       if (auto* request = std::get_if<memory::CacheRequest>(&out_[i])) {
         memory::CacheReply reply;
         cache_.handle(memory::CacheRequest(std::move(*request)), reply);
-        if (!reply.answers.empty() || !reply.commands.empty())
+        if (!reply.empty())
           scheduler_.handle(std::move(reply), 0, out_);
       }
     }

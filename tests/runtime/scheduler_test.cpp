@@ -282,7 +282,7 @@ TEST_CASE("an idle scheduler answers a tick with nothing", "[runtime][scheduler]
   world.handle(runtime::Tick{});
   world.handle(runtime::Abort{{123}});
   world.handle(runtime::StopSequence{{123}});
-  world.handle(memory::CacheReply{{}, {memory::Refused{{123}, 7}}});
+  world.handle(memory::CacheReply{{}, {memory::Refused{{123}, 7}}, {}});
   CHECK(world.to_cache.empty());
   CHECK(world.to_worker.empty());
   CHECK(world.scheduler.idle());

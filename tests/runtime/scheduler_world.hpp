@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "memory/move_checker.hpp"
 #include "scheduler_worker.hpp"
 #include "tests/support/small_cache.hpp"
 
@@ -42,7 +43,14 @@ class World {
       : config(s.scheduler),
         scheduler(s.scheduler),
         cache(support::make_small_cache(s.cache)),
-        worker(s.scheduler.page_tokens) {}
+        worker(s.scheduler.page_tokens),
+        moves(cache.move_geometry(), true) {
+    scheduler.moves().listen([this](const memory::MoveRecord& record) {
+      if (const auto violation = moves.take(record)) FAIL(memory::to_text(*violation));
+      if (move_log) move_log->push_back(record);
+    });
+  }
+  World(const World&) = delete;
 
   // ---- events ----
   void submit(runtime::Submit submit) {
@@ -82,7 +90,7 @@ class World {
     cache.check();
     admitted += cache.ledger().all().size() > owners ? 1 : 0;
     given_back += cache.ledger().all().size() < owners ? 1 : 0;
-    if (!reply.answers.empty() || !reply.commands.empty()) replies.push_back(std::move(reply));
+    if (!reply.empty()) replies.push_back(std::move(reply));
     return true;
   }
   bool deliver_answer() {
@@ -130,6 +138,9 @@ class World {
     REQUIRE(cache.owners().states.held + cache.owners().pages.held == 0);
     REQUIRE(admitted == given_back);  // once per admission
     REQUIRE(worker.record_count() == 0);
+    for (const memory::MoveViolation& left : moves.finish()) FAIL(memory::to_text(left));
+    REQUIRE(moves.totals().slots_cached == cache.owners().states.cached);
+    REQUIRE(moves.totals().pages_cached == cache.owners().pages.cached);
     for (const auto& [id, life] : lives) {
       CAPTURE(id.value);
       REQUIRE(life.finished.size() == 1);
@@ -144,6 +155,8 @@ class World {
   runtime::Scheduler scheduler;
   memory::HybridCache cache;
   FakeWorker worker;
+  memory::MoveChecker moves;
+  std::optional<std::vector<memory::MoveRecord>> move_log;  // all of it, if wanted
   std::deque<memory::CacheRequest> to_cache;
   std::optional<std::vector<memory::CacheRequest>> log;  // of all that was asked, if wanted
   std::deque<memory::CacheReply> replies;

@@ -223,6 +223,7 @@ inline runtime::EngineConfig lab_config() {
   config.chunk_tokens = 64;
   config.max_running_requests = 4;
   config.max_queue = 4;
+  config.check_moves = true;
   return config;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstdio>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "kernels/base/verify.hpp"
 #include "memory/hybrid_cache.hpp"
+#include "memory/move_checker.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/scheduler.hpp"
 
@@ -27,9 +29,19 @@ class CoreQueue {
 
   CoreQueue(const runtime::SchedulerConfig& config, memory::HybridCache& cache,
             runtime::Engine& engine, uint64_t seed, SessionSink sink)
-      : scheduler_(config), cache_(cache), engine_(engine), rng_(seed), sink_(std::move(sink)) {
+      : scheduler_(config),
+        cache_(cache),
+        engine_(engine),
+        moves_(cache.move_geometry(), true),
+        rng_(seed),
+        sink_(std::move(sink)) {
     for (uint32_t& weight : weights_)
       weight = 1u << (rng_() % 6);  // a slow worker, a slow cache manager, ...
+    scheduler_.moves().listen([this](const memory::MoveRecord& record) {
+      const auto violation = moves_.take(record);
+      if (violation) std::fprintf(stderr, "%s\n", memory::to_text(*violation).c_str());
+      VERIFY(!violation);
+    });
   }
 
   // From the gateway and the sessions; they queue up like everything else. The sink may call these.
@@ -57,6 +69,9 @@ class CoreQueue {
   void advance_us(uint64_t elapsed_us) { now_us_ += elapsed_us; }
   uint64_t now_us() const { return now_us_; }
   const runtime::Scheduler& scheduler() const { return scheduler_; }
+  CoreQueue(const CoreQueue&) = delete;
+  // By the move log: nothing is owned but by the cache.
+  bool all_given_back() const { return moves_.finish().empty(); }
 
  private:
   static constexpr size_t kQueues = 5;
@@ -81,7 +96,7 @@ class CoreQueue {
     memory::CacheReply reply;
     cache_.handle(request, reply);
     cache_.check();
-    if (!reply.answers.empty() || !reply.commands.empty()) answers_.push_back(std::move(reply));
+    if (!reply.empty()) answers_.push_back(std::move(reply));
   }
 
   void schedule(runtime::SchedulerEvent event) {
@@ -136,6 +151,7 @@ class CoreQueue {
   runtime::Scheduler scheduler_;
   memory::HybridCache& cache_;
   runtime::Engine& engine_;
+  memory::MoveChecker moves_;
   std::mt19937_64 rng_;
   SessionSink sink_;
   std::array<uint32_t, kQueues> weights_{};

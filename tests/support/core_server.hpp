@@ -77,7 +77,7 @@ class CoreServer {
   bool drained() const {
     const memory::CacheOwners owners = cache_.owners();
     return queue_.scheduler().idle() && cache_.ledger().all().empty() &&
-           owners.states.held + owners.pages.held == 0;
+           owners.states.held + owners.pages.held == 0 && queue_.all_given_back();
   }
 
  private:

@@ -63,6 +63,9 @@ class FakeService final : public actors::Service {
   // ---- what the test sets before requests arrive ----
   actors::ServiceInfo facts;
   actors::ServiceMetrics numbers;
+  memory::CacheReport report;  // for consoles
+  memory::MovePage log;
+  std::vector<actors::NamedRequest> named;
   std::atomic<bool> is_ready{true};
   std::atomic<bool> may_flush{true};
   std::shared_ptr<const runtime::Tokenizer> words;
@@ -138,6 +141,21 @@ class FakeService final : public actors::Service {
     return numbers;
   }
   bool flush_cache() override { return may_flush; }
+  kernels::Result<memory::CacheReport> cache_report(const memory::ReportQuery&) override {
+    return report;
+  }
+  kernels::Result<memory::MovePage> moves(const memory::MoveQuery& query) override {
+    memory::MovePage found = log;
+    std::erase_if(found.records, [&](const memory::MoveRecord& record) {
+      return record.number < query.from || !query.filter.matches(record);
+    });
+    if (found.records.size() > query.max) found.records.resize(query.max);
+    return found;
+  }
+  kernels::Result<memory::NodeOutcome> change_node(const memory::NodeOrder& order) override {
+    return memory::NodeOutcome{order.node, 1, 2, 1};
+  }
+  std::vector<actors::NamedRequest> named_requests() override { return named; }
   std::shared_ptr<const runtime::Tokenizer> tokenizer() const override {
     if (before_tokenizer) before_tokenizer();
     return words;

@@ -1,0 +1,18 @@
+// The answers that take more than a few lines each; see console_answer.hpp. A field that is wrong is
+// the answer's error.
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include "net/console_source.hpp"
+#include "net/json_fields.hpp"
+
+namespace net {
+
+kernels::Result<boost::json::object> answer_tree(Fields& fields, ConsoleSource& source);
+kernels::Result<boost::json::object> answer_node(Fields& fields, ConsoleSource& source);
+kernels::Result<boost::json::object> answer_slots(Fields& fields, ConsoleSource& source);
+kernels::Result<boost::json::object> answer_pool(Fields& fields, ConsoleSource& source);
+kernels::Result<boost::json::object> answer_why(Fields& fields, ConsoleSource& source);
+
+}  // namespace net
