@@ -62,6 +62,13 @@ size_t packed_size() {
   return size;
 }
 
+std::string closing(uint64_t copies, uint64_t sum) {
+  Entry end;
+  end.at.position = static_cast<uint32_t>(copies);
+  end.checksum = sum;
+  return packed(end);
+}
+
 uint64_t sum_of(const std::string& part, uint64_t sum) {
   return checksum(std::as_bytes(std::span(part)), sum);
 }
@@ -105,10 +112,7 @@ bool SpillWriter::add(const SpillRecord& record, std::span<const std::byte> byte
 }
 
 kernels::Result<uint64_t> SpillWriter::finish() {
-  Entry end;
-  end.at.position = static_cast<uint32_t>(copies_);
-  end.checksum = sum_;
-  put(packed(end));
+  put(closing(copies_, sum_));
   out_.close();
   if (out_.fail()) return file_error(temporary_, "cannot be written");
   std::error_code error;
@@ -142,7 +146,7 @@ std::string SpillReader::verify_copies() {
     if (!part) return "is cut off after " + std::to_string(records_.size()) + " copies";
     const Entry entry = unpacked<Entry>(*part);
     if (entry.kind == kEnd) {
-      if (entry.checksum != sum_ || entry.at.position != records_.size())
+      if (*part != closing(records_.size(), sum_))
         return "has changed: its sum over all records does not match";
       return in_.peek() == std::ifstream::traits_type::eof() ? "" : "goes on behind its end";
     }
