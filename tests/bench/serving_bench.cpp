@@ -7,37 +7,20 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "server_cost.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/support/server_process.hpp"
 
 namespace {
 
+using bench::cpu_seconds;
+using bench::load_average;
 using support::HttpClient;
 using support::ServerProcess;
-
-double load_average() {
-  double load = 0;
-  std::ifstream("/proc/loadavg") >> load;
-  return load;
-}
-
-// User and system seconds the process has used.
-double cpu_seconds(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) fields >> skipped;
-  double user = 0, system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
 
 struct Metrics {
   std::string text;
