@@ -26,13 +26,25 @@ struct Inspector {
   }
 };
 
-CacheAnswers answer(memory::HybridCache& cache, Telemetry& telemetry, CacheRequests batch) {
+void record(memory::CacheLog& log, const CacheRequests& batch, const memory::CacheReply& reply) {
+  for (const auto& request : batch.requests) log.handle(request);
+  if (batch.flush) log.flush();
+  if (batch.call) {
+    const auto* order = std::get_if<memory::NodeOrder>(&batch.call->question());
+    if (order != nullptr) log.change(*order);
+  }
+  log.reply(reply);
+}
+
+CacheAnswers answer(CacheManagerState& state, Telemetry& telemetry, CacheRequests batch) {
   CacheAnswers answers{batch.rank_group, {}};
+  memory::HybridCache& cache = *state.cache;
   for (const auto& request : batch.requests) cache.handle(request, answers.reply);
   if (batch.flush) cache.flush(answers.reply);
   if (batch.spill_by_ns != 0) cache.spill(batch.spill_by_ns, answers.reply);
   if (batch.call)
     batch.call->answer(std::visit(Inspector{cache, answers.reply}, batch.call->question()));
+  if (state.log) record(*state.log, batch, answers.reply);
   telemetry.publish(cache.owners(), cache.counters());
   return answers;
 }
@@ -41,12 +53,14 @@ CacheAnswers answer(memory::HybridCache& cache, Telemetry& telemetry, CacheReque
 
 CacheManagerActor::behavior_type cache_manager(
     CacheManagerActor::stateful_pointer<CacheManagerState> self,
-    std::shared_ptr<memory::HybridCache> cache, Telemetry* telemetry) {
+    std::shared_ptr<memory::HybridCache> cache, std::shared_ptr<memory::CacheLog> log,
+    Telemetry* telemetry) {
   name_exceptions(self);
   self->state.cache = std::move(cache);
+  self->state.log = std::move(log);
   telemetry->publish(self->state.cache->owners(), self->state.cache->counters());
   return {traced("cache_manager.requests", [=](Boxed<CacheRequests>& batch) {
-    return Boxed(answer(*self->state.cache, *telemetry, batch.take()));
+    return Boxed(answer(self->state, *telemetry, batch.take()));
   })};
 }
 

@@ -19,34 +19,26 @@
 namespace actors {
 namespace {
 
-std::unique_ptr<memory::BlockPool> make_pool(const runtime::EngineConfig& config,
-                                             const runtime::CacheGeometry& geometry) {
-  const memory::ArenaConfig arena{runtime::arena_bytes(config), geometry.state_bytes,
-                                  geometry.page_bytes};
-  const auto state_share = split_share(config.memory);
+memory::CacheSetup cache_setup(const runtime::EngineConfig& config, const LoadedModel& loaded) {
+  const runtime::CacheGeometry geometry = loaded.model->geometry();
+  memory::CacheSetup setup;
+  setup.tree.page_tokens = config.page_tokens;
+  setup.tree.grid = runtime::CheckpointPlanner(config.page_tokens).grid();
+  setup.arena = {runtime::arena_bytes(config), geometry.state_bytes, geometry.page_bytes};
+  setup.state_share = split_share(config.memory);
+  setup.eviction = config.eviction;
+  setup.costs = {loaded.flops_per_token, loaded.flops_per_token_pair, geometry.state_bytes,
+                 geometry.page_bytes};
+  setup.host_bytes = runtime::host_bytes(config);
+  return setup;
+}
+
+std::shared_ptr<memory::HybridCache> build_cache(const memory::CacheSetup& setup) {
   try {
-    return state_share ? memory::make_split_pool(arena, *state_share)
-                       : memory::make_unified_pool(arena);
+    return memory::make_cache(setup);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("memory_gb: ") + error.what());
   }
-}
-
-// What a token costs to compute again: every weight is read once and takes part in a product.
-std::shared_ptr<memory::HybridCache> make_cache(const runtime::EngineConfig& config,
-                                                const runtime::Model& model) {
-  const runtime::CacheGeometry geometry = model.geometry();
-  const uint64_t weight_bytes = model.weight_bytes();
-  memory::TreeConfig tree;
-  tree.page_tokens = config.page_tokens;
-  tree.grid = runtime::CheckpointPlanner(config.page_tokens).grid();
-  memory::CacheCosts costs;
-  costs.flops_per_token = 2.0 * static_cast<double>(std::max<uint64_t>(weight_bytes, 1));
-  costs.state_bytes = geometry.state_bytes;
-  costs.page_bytes = geometry.page_bytes;
-  return std::make_shared<memory::HybridCache>(tree, make_pool(config, geometry),
-                                               memory::make_benefit_policy(costs),
-                                               runtime::host_bytes(config));
 }
 
 void check_directory(const std::string& path) {
@@ -98,7 +90,8 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   ops_ = kernels::make_traced_ops(kernels::make_cpu_ops(threads));
   LoadedModel loaded = factory(*ops_, runtime::model_options(config));
 
-  facts_.cache = make_cache(config, *loaded.model);
+  const memory::CacheSetup setup = cache_setup(config, loaded);
+  facts_.cache = build_cache(setup);
   const uint32_t positions_max = facts_.cache->positions_max();
   facts_.limits = {loaded.model->vocab_size(),
                    context_length(config, loaded.max_positions, positions_max), loaded.end_ids};
@@ -117,6 +110,11 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   if (!config.move_log.empty()) {
     facts_.move_log =
         std::make_shared<memory::MoveLogWriter>(config.move_log, facts_.cache->move_geometry());
+  }
+  if (!config.event_log.empty()) {
+    facts_.scheduler_log =
+        std::make_shared<runtime::SchedulerLog>(config.event_log + ".scheduler", facts_.scheduler);
+    facts_.cache_log = std::make_shared<memory::CacheLog>(config.event_log + ".cache", setup);
   }
 
   runtime::EngineLayout layout;

@@ -12,10 +12,12 @@
 #include "actors/text_encoder.hpp"
 #include "kernels/device.hpp"
 #include "kernels/ops.hpp"
+#include "memory/cache_log.hpp"
 #include "memory/hybrid_cache.hpp"
 #include "memory/move_log_file.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/engine_config.hpp"
+#include "runtime/scheduler_log.hpp"
 
 namespace actors {
 
@@ -27,6 +29,8 @@ struct EngineFacts {
   std::shared_ptr<memory::HybridCache> cache;
   std::shared_ptr<memory::MoveLogWriter> move_log;  // nullptr: no file is wanted
   bool check_moves = false;
+  std::shared_ptr<runtime::SchedulerLog> scheduler_log;  // both or neither
+  std::shared_ptr<memory::CacheLog> cache_log;
   uint64_t arithmetic_id = 0;  // equal ids: equal bytes for equal tokens
   std::shared_ptr<const runtime::Tokenizer> tokenizer;
 };

@@ -88,6 +88,10 @@ void check_config(const runtime::EngineConfig& config) {
          "host_cache_gb: holds what the prefix cache evicts; it needs prefix_cache on");
   demand(config.host_cache_dir.empty() || config.host_cache_gb > 0,
          "host_cache_dir: fills host memory at the start; it needs host_cache_gb");
+  demand(config.eviction == "benefit" || config.eviction == "lru",
+         "eviction: \"" + config.eviction + "\" is unknown; benefit and lru exist");
+  demand(config.event_log.empty() || config.host_cache_dir.empty(),
+         "event_log: cannot tell what host_cache_dir filled the cache with; give one of them");
   demand(config.threads <= 1024,
          "threads: must be at most 1024, got " + std::to_string(config.threads));
   const std::string& effort = config.default_reasoning_effort;

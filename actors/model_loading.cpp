@@ -5,6 +5,7 @@
 #include "memory/checksum.hpp"
 #include "runtime/mapped_file.hpp"
 #include "runtime/model_config.hpp"
+#include "runtime/model_costs.hpp"
 #include "runtime/weights.hpp"
 
 namespace actors {
@@ -24,6 +25,11 @@ LoadedModel load_hybrid(const std::string& directory, kernels::Ops& ops,
   loaded.tokenizer = runtime::Tokenizer::load(directory);
   loaded.max_positions = config.max_positions;
   loaded.end_ids = config.end_ids;
+  const runtime::ModelCosts costs(config, runtime::weight_types(config, weights),
+                                  options.kv_dtype);
+  loaded.flops_per_token =
+      2 * static_cast<double>(costs.active_params()) + static_cast<double>(costs.recurrence_flops);
+  loaded.flops_per_token_pair = static_cast<double>(costs.absorbed_flops);
   return loaded;
 }
 

@@ -18,6 +18,8 @@ struct LoadedModel {
   std::shared_ptr<const runtime::Tokenizer> tokenizer;  // nullptr: token ids only
   uint32_t max_positions = 0;                           // 0: no limit of its own
   std::vector<runtime::TokenId> end_ids;
+  // What computing a token again costs, and each position before it on top: what eviction weighs.
+  double flops_per_token = 1, flops_per_token_pair = 0;
   uint64_t digest = 0;  // of the weights and config.json
 };
 // Throws std::runtime_error naming the file, tensor or key that is wrong.

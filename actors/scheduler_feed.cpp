@@ -27,27 +27,27 @@ SchedulerOutbox SchedulerFeed::enqueue(runtime::Submit submit, uint64_t arrival_
   runtime::trace_hop(submit.request, "scheduler.enqueue");
   const runtime::RequestId request = submit.request;
   arrivals_ns_[request.value] = arrival_ns;
-  core_.absorb(std::move(submit), outputs_);
+  absorb_event(std::move(submit));
   // The board may have told of it before the scheduler knew the request.
   if (const auto why = context_.desk->cancelled(request))
-    core_.absorb(runtime::Abort{request, why->code}, outputs_);
+    absorb_event(runtime::Abort{request, why->code});
   return conclude();
 }
 
 SchedulerOutbox SchedulerFeed::orders(std::vector<runtime::SchedulerEvent> events) {
-  for (auto& event : events) core_.absorb(std::move(event), outputs_);
+  for (auto& event : events) absorb_event(std::move(event));
   return conclude();
 }
 
 SchedulerOutbox SchedulerFeed::answers(memory::CacheReply reply) {
-  core_.absorb(std::move(reply), outputs_);
+  absorb_event(std::move(reply));
   return conclude();
 }
 
 SchedulerOutbox SchedulerFeed::absorb(runtime::StepResult result) {
   trace_rows(result.rows, "scheduler.absorb");
   context_.telemetry->step(result.start_ns, result.end_ns, had_work_);
-  core_.absorb(std::move(result), outputs_);
+  absorb_event(std::move(result));
   SchedulerOutbox outbox = conclude();
   had_work_ = has_work();
   return outbox;
@@ -61,10 +61,17 @@ memory::MovePage SchedulerFeed::moves(const memory::MoveQuery& query) const {
   return page;
 }
 
+void SchedulerFeed::absorb_event(runtime::SchedulerEvent event) {
+  if (context_.event_log) context_.event_log->absorb(event);
+  core_.absorb(std::move(event), outputs_);
+}
+
 // The board is read last: no plan that is built from here on names what it holds.
 SchedulerOutbox SchedulerFeed::conclude() {
-  for (const runtime::Abort& abort : context_.cancellations->take()) core_.absorb(abort, outputs_);
-  core_.plan(context_.clock() / 1000, outputs_);
+  for (const runtime::Abort& abort : context_.cancellations->take()) absorb_event(abort);
+  const uint64_t now_us = context_.clock() / 1000;
+  core_.plan(now_us, outputs_);
+  if (context_.event_log) context_.event_log->plan(now_us, outputs_);
   return sort();
 }
 

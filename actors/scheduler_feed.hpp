@@ -14,6 +14,7 @@
 #include "actors/telemetry.hpp"
 #include "memory/move_log_file.hpp"
 #include "runtime/scheduler.hpp"
+#include "runtime/scheduler_log.hpp"
 
 namespace actors {
 
@@ -39,6 +40,7 @@ struct FeedContext {  // what it points to outlives the feed
   memory::MoveGeometry geometry = {};
   std::shared_ptr<memory::MoveLogWriter> move_log = nullptr;  // nullptr: no file
   bool check_moves = false;
+  std::shared_ptr<runtime::SchedulerLog> event_log = nullptr;  // nullptr: none
 };
 
 // Invariant: arrivals_ns_ holds exactly the requests that were not planned for yet.
@@ -57,6 +59,7 @@ class SchedulerFeed {
   std::optional<uint64_t> next_deadline_us() const { return core_.next_deadline_us(); }
 
  private:
+  void absorb_event(runtime::SchedulerEvent event);
   SchedulerOutbox conclude();  // plans for what was absorbed
   bool has_work() const;
   SchedulerOutbox sort();

@@ -29,10 +29,11 @@ void assemble(Self self, EngineFacts facts) {
   SessionContext& context = *state.start.context;
   const memory::MoveGeometry geometry = facts.cache->move_geometry();
   state.cache_manager =
-      self->spawn<caf::monitored>(cache_manager, std::move(facts.cache), context.telemetry);
-  const FeedContext feed{kRankGroup,       context.clock,   context.telemetry,
+      self->spawn<caf::monitored>(cache_manager, std::move(facts.cache),
+                                  std::move(facts.cache_log), context.telemetry);
+  const FeedContext feed{kRankGroup,       context.clock,          context.telemetry,
                          context.cancellations, state.start.desk, geometry,
-                         facts.move_log,   facts.check_moves};
+                         facts.move_log,   facts.check_moves,     std::move(facts.scheduler_log)};
   // On a thread of its own a result never waits behind the sessions' work for the step before.
   state.scheduler =
       spawn_with_thread(self, state.start.spawning, scheduler,

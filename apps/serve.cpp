@@ -17,9 +17,11 @@
 #include "actors/engine_settings.hpp"
 #include "actors/system.hpp"
 #include "kernels/base/trace_events.hpp"
+#include "memory/cache_log.hpp"
 #include "net/server.hpp"
 #include "runtime/bench_report.hpp"
 #include "runtime/chat.hpp"
+#include "runtime/scheduler_log.hpp"
 
 namespace {
 
@@ -98,6 +100,12 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
                  "Directory where what is cached is written at the end and read at the start; one "
                  "per model")
       ->group(memory);
+  app.add_option("--eviction", engine.eviction,
+                 "What leaves the prefix cache first: benefit (least recompute cost saved x chance "
+                 "of reuse / bytes) or lru")
+      ->check(CLI::IsMember({"benefit", "lru"}))
+      ->capture_default_str()
+      ->group(memory);
   app.add_option("--kv-dtype", engine.kv_dtype, "f32, or bf16 (lossy)")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str()
@@ -123,6 +131,20 @@ void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
                  "Choices that may wait beyond those; a request that does not fit is answered 429")
       ->capture_default_str()
       ->group(scheduling);
+}
+
+// What the cores decided, fed to fresh ones: 0 if they decide the same, 1 if not.
+int check_event_log(const std::string& base) {
+  for (const memory::EventLogCheck& check : {runtime::check_scheduler_log(base + ".scheduler"),
+                                             memory::check_cache_log(base + ".cache")}) {
+    if (!check.difference.empty()) {
+      std::printf("%s\n", check.difference.c_str());
+      return 1;
+    }
+    std::printf("%llu answers are the recorded ones\n",
+                static_cast<unsigned long long>(check.answers));
+  }
+  return 0;
 }
 
 // Keeps a trace of the process and writes it, if a file is named.
@@ -292,7 +314,7 @@ int main(int argc, char** argv) {
   net::ServerConfig http;
   runtime::EngineConfig engine;
   BenchFlags bench_flags;
-  std::string profile_path;
+  std::string profile_path, event_log;
   app.set_config("--config", "", "TOML file of settings; flags win");
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_engine_flags(app, engine);
@@ -302,6 +324,13 @@ int main(int argc, char** argv) {
          "--profile", profile_path,
          "Write a trace of the run (messages, steps, kernels) here at its end, for Perfetto")
       ->group("Benchmark");
+  const std::string logs = "Logs";
+  app.add_option("--event-log", engine.event_log,
+                 "Record here (BASE.scheduler, BASE.cache) what happens to scheduler and cache")
+      ->group(logs);
+  app.add_option("--check-event-log", event_log,
+                 "Run such a record again and end: do the cores decide the same?")
+      ->group(logs);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -309,6 +338,7 @@ int main(int argc, char** argv) {
   }
   try {
     const Profile profile(profile_path);
+    if (!event_log.empty()) return check_event_log(event_log);
     if (bench_flags.bench) return bench(engine, bench_flags, profile);
     return serve(http, engine, block_end_signals(), profile);
   } catch (const std::exception& error) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "memory/commands.hpp"
@@ -74,6 +75,11 @@ struct MoveRecord {
   BlockPlace source, target;
   uint32_t spare = 0;  // 0
 
+  auto fields() {
+    return std::tie(number, step, owner, move, block, owner_kind, reason, position, count,
+                    source.index, source.generation, source.physical, target.index,
+                    target.generation, target.physical);
+  }
   bool operator==(const MoveRecord&) const = default;
 };
 static_assert(sizeof(MoveRecord) == 64);  // 3 * 8 + 4 * 1 + 2 * 4 + 2 * 12 + 4: one cache line

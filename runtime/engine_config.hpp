@@ -27,6 +27,7 @@ struct EngineConfig {
   bool prefix_cache = true;      // requests go on from what earlier ones computed
   double host_cache_gb = 0;      // host memory for what is evicted from the arena, GiB; 0 = none
   std::string host_cache_dir;    // what is cached at the end is written here, and read at the start
+  std::string eviction = "benefit";  // benefit | lru: what leaves the cache first
   std::string kv_dtype = "f32";  // f32 | bf16 (lossy)
   uint32_t page_tokens = 64;     // power of two
   uint32_t context_length =
@@ -35,6 +36,7 @@ struct EngineConfig {
   uint32_t chunk_tokens = 512;         // token rows of one step; at least 64
   uint32_t max_queue = 256;  // choices waiting beyond those; a request of prompts * n choices that
                              // finds no room for all gets 429
+  std::string event_log;  // + .scheduler, .cache: files of what happens to the cores; empty: none
   std::string default_reasoning_effort = "max";  // low | medium | high | max
 };
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct SchedulerConfig {
   uint32_t pages_max = 0;    // beside one state in an empty memory: what needs more is refused
   uint32_t move_ring = 1u << 15;  // newest moves kept for whoever asks: 64 B each, 2 MiB
   bool prefix_cache = true;       // false: nothing is saved and nothing restored
+  auto fields() {
+    return std::tie(context_length, page_tokens, max_running, chunk_tokens, plans_in_flight,
+                    pages_max, move_ring, prefix_cache);
+  }
 };
 
 enum class FinishReason { kStop, kLength, kAbort, kError };
@@ -49,22 +54,30 @@ struct NewSequence {
   SamplingParams sampling;
   bool prompt_logprobs = false;
   uint64_t name_space = 0;  // sequences of other namespaces share no prefix with it
+  auto fields() {
+    return std::tie(sequence, prompt, max_tokens, sampling, prompt_logprobs, name_space);
+  }
 };
 struct Submit {
   RequestId request;
   std::vector<NewSequence> sequences;
   int32_t priority = 0;
   uint64_t deadline_us = 0;  // absolute, 0 = none
+  auto fields() { return std::tie(request, sequences, priority, deadline_us); }
 };
 struct Abort {  // client gone, /abort_request, or shutdown. Unknown requests are ignored.
   RequestId request;
   kernels::ErrorCode code = kernels::ErrorCode::kCancelled;
+  auto fields() { return std::tie(request, code); }
 };
 struct StopSequence {  // the session found a stop string: the sequence is finished, without error
   SequenceId sequence;
   uint32_t output_tokens = UINT32_MAX;  // up to the stop string's end: later ones never counted
+  auto fields() { return std::tie(sequence, output_tokens); }
 };
-struct Tick {};  // time passed: deadlines are checked
+struct Tick {  // time passed: deadlines are checked
+  auto fields() { return std::tie(); }
+};
 using SchedulerEvent =
     std::variant<Submit, Abort, StopSequence, memory::CacheReply, StepResult, Tick>;
 
