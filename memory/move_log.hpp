@@ -61,7 +61,8 @@ class MoveLog {
   uint64_t first() const { return next_ - ring_.size(); }
   // The records of the ring that match, ascending; geometry is the caller's to fill in.
   MovePage page(const MoveQuery& query) const;
-  const MoveRecord& at(uint64_t number) const { return ring_[(number - 1) & mask_]; }  // in [first, next)
+  // In [first, next).
+  const MoveRecord& at(uint64_t number) const { return ring_[(number - 1) & mask_]; }
 
  private:
   uint32_t& physical(BlockKind kind, uint32_t index);

@@ -1,6 +1,6 @@
 // A move log as a file: a header, then the records as they are in memory (little-endian). Fixed
-// records cost the scheduler a copy and no formatting, and a file that was cut off is readable up to
-// its last whole record.
+// records cost the scheduler a copy and no formatting, and a file that was cut off is readable up
+// to its last whole record.
 #pragma once
 
 #include <cstdio>

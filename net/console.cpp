@@ -45,7 +45,8 @@ char* offer(const char*, int) {
 
 char** complete(const char* word, int start, int) {
   rl_attempted_completion_over = 1;  // no file names
-  offered = candidates(std::string_view(rl_line_buffer).substr(0, static_cast<size_t>(start)), word);
+  const auto before = std::string_view(rl_line_buffer).substr(0, static_cast<size_t>(start));
+  offered = candidates(before, word);
   offered_next = 0;
   return offered.empty() ? nullptr : rl_completion_matches(word, offer);
 }

@@ -1,5 +1,5 @@
-// The answers that take more than a few lines each; see console_answer.hpp. A field that is wrong is
-// the answer's error.
+// The answers that take more than a few lines each; see console_answer.hpp. A field that is wrong
+// is the answer's error.
 #pragma once
 
 #include <boost/json/object.hpp>

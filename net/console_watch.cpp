@@ -124,7 +124,8 @@ std::vector<std::string> watch_lines(const std::string& whom, const WatchFrame& 
   const json::value* const load = frame.stats.if_contains("load");
   std::string model;
   if (load != nullptr && load->is_object()) {
-    if (const json::value* name = load->get_object().if_contains("model"); name && name->is_string())
+    const json::value* name = load->get_object().if_contains("model");
+    if (name != nullptr && name->is_string())
       model = name->get_string().c_str();
   }
   lines.push_back("sluice " + model + "  " + whom + "  (q leaves)");

@@ -1,5 +1,5 @@
-// A console's questions to the running actors: answered in mailbox order, and what they change comes
-// back to the scheduler like everything else.
+// A console's questions to the running actors: answered in mailbox order, and what they change
+// comes back to the scheduler like everything else.
 #include <catch2/catch.hpp>
 
 #include "tests/support/actor_lab.hpp"

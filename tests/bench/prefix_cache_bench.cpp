@@ -1,6 +1,6 @@
 // What prefix caching costs where nothing is ever reused: CPU time per token of two servers, one
-// with and one without, on the same prompts of random tokens; interleaved pairs, the median of their
-// ratios.
+// with and one without, on the same prompts of random tokens; interleaved pairs, the median of
+// their ratios.
 //   bench-prefix_cache [weights directory [pairs]]
 #include <algorithm>
 #include <cstdio>

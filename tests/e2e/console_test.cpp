@@ -31,7 +31,8 @@ Ran console(const std::string& arguments) {
   REQUIRE(pipe != nullptr);
   Ran ran;
   char bytes[4096];
-  for (size_t got; (got = std::fread(bytes, 1, sizeof bytes, pipe)) > 0;) ran.out.append(bytes, got);
+  for (size_t got; (got = std::fread(bytes, 1, sizeof bytes, pipe)) > 0;)
+    ran.out.append(bytes, got);
   const int status = ::pclose(pipe);
   ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ran;

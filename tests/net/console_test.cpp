@@ -16,8 +16,8 @@ using namespace memory;
 
 namespace {
 
-// Pages of 4, grid 8, an arena of 2560 bytes: ten states of 256 or forty pages of 64. Request 1 left
-// a checkpoint at 16, request 2 forked off at 8 and still runs.
+// Pages of 4, grid 8, an arena of 2560 bytes: ten states of 256 or forty pages of 64. Request 1
+// left a checkpoint at 16, request 2 forked off at 8 and still runs.
 CacheReport small_report() {
   HybridCache cache({4, 8, 0}, make_unified_pool({2560, 256, 64}),
                     make_eviction_policy("lru", {1.0, 0.0, 256, 64}));
