@@ -88,15 +88,47 @@ TEST_CASE("A report survives its JSON", "[net][console]") {
     CHECK_FALSE(net::parse_sequence(wrong));
 }
 
-TEST_CASE("The tree of a small cache is filtered", "[net][console]") {
+TEST_CASE("The tree of a small cache, to the character", "[net][console]") {
   Console console;
+  CHECK(console.text("tree") == 
+        "#0  root of namespace 0000000000000007\n"
+        "  #2  [0, 8)  2 pages  tombstone  128 B  hits 1  kv locks 1\n"
+        "      [100,101,102,103,104,105,106,107]\n"
+        "    #1  [8, 16)  2 pages  checkpoint in slot 6  384 B  hits 0\n"
+        "        [108,109,110,111,112,113,114,115]\n"
+        "3 of 3 nodes shown; cached: 1 checkpoints, 4 pages of 4 tokens\n");
   CHECK(console.text("tree --depth 1").find("[8, 16)") == std::string::npos);
   CHECK(console.text("tree --sequence 2.0") == console.text("tree --depth 1 --sequence 2.0"));
   CHECK(console.text("tree --sequence 9.0").find("(no node)") == 0);
 }
 
-TEST_CASE("An unknown request is named", "[net][console]") {
+TEST_CASE("The slots, the arena and a reason, to the character", "[net][console]") {
   Console console;
+  CHECK(console.text("slots") == 
+        "place  slot.gen     role        owner\n"
+        "    0  6.1          checkpoint  node #1 at position 16\n"
+        "    1  7.1          working     sequence 2.0\n"
+        "    2  8.1          snapshot    sequence 2.0\n"
+        "3 in use, room for 5 more\n");
+  CHECK(console.text("pool") == 
+        "2.5 KiB, unified: states from the left, KV pages from the right\n"
+        "|CCCCCCCCCCCCCCCCCCCCCCCCCCCCWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWSSSSSSSSSSSSSS|\n"
+        "|SSSSSSSSSSSSSS..........................................................|\n"
+        "|........................................................................|\n"
+        "|.....................PPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPP|\n"
+        "W working  S snapshot  C checkpoint  P pages  o hole  ! pinned  . free\n"
+        "1 character = 9 B\n"
+        "states        8 total        5 free        1 cached (1 evictable)       2 held  0 pending  of 256 B\n"
+        "pages        28 total       21 free        4 cached (2 evictable)       3 held  0 pending  of 64 B\n");
+  CHECK(console.text("why chatcmpl-a") == 
+        "sequence 1.0: restored 0 of 20 tokens (cold)\n"
+        "  KV of 0 tokens was cached; the deepest checkpoint on the way stands at 0\n"
+        "  nothing of this prompt was cached in its namespace\n");
+  CHECK(console.text("why 2.0") == 
+        "sequence 2.0: restored 0 of 20 tokens (no-checkpoint)\n"
+        "  KV of 8 tokens was cached; the deepest checkpoint on the way stands at 0\n"
+        "  KV beyond 0 has no checkpoint at a multiple of 8\n"
+        "  it plants a checkpoint at the branch, 8\n");
   CHECK(console.text("why chatcmpl-c") ==
         "there is no request \"chatcmpl-c\" among the latest; \"requests\" lists them");
 }
