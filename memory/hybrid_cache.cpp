@@ -74,7 +74,7 @@ void HybridCache::free_own(SlotId slot, SequenceId sequence, FreeReason reason) 
 
 void HybridCache::give_back(Freed& freed, FreeReason reason, NodeId from, CacheReply& out) {
   const EvictionReason counted = counted_as(reason);
-  if (counted == EvictionReason::kRoom) stage_out(freed, out);
+  if (reason == FreeReason::kRoom || reason == FreeReason::kDropped) stage_out(freed, out);
   const auto index = static_cast<size_t>(counted);
   counters_.evicted_slots[index] += freed.slots.size();
   counters_.evicted_pages[index] += freed.pages.size();
