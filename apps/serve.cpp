@@ -53,7 +53,6 @@ void add_http_flags(CLI::App& app, net::ServerConfig& http) {
 void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
   const std::string model = "Model";
   app.add_option("--model", engine.model, "Weights directory (Hugging Face layout)")
-      ->required()
       ->group(model);
   app.add_option("--default-reasoning-effort", engine.default_reasoning_effort,
                  "Thinking effort of requests that name none")
@@ -333,6 +332,7 @@ int main(int argc, char** argv) {
       ->group(logs);
   try {
     app.parse(argc, argv);
+    if (engine.model.empty() && event_log.empty()) throw CLI::RequiredError("--model");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
