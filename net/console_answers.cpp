@@ -149,9 +149,10 @@ void add_below(const TreeView& tree, const NodeReport& node, uint32_t depth,
     add_below(tree, *child, depth + 1, filter, shown, out);
 }
 
-std::string cut_text(const std::string& text, size_t most) {
-  return std::string(runtime::code_point_prefix(text, most));
-}
+// Of a text, in characters. One has at most four bytes, and a token at least one: the text of
+// so many tokens begins like that of the whole span.
+constexpr size_t kTextShown = 60;
+constexpr uint32_t kTextTokens = 4 * (kTextShown + 1);
 
 }  // namespace
 
@@ -163,12 +164,12 @@ Answer answer_tree(Fields& fields, ConsoleSource& source) {
   filter.contains = fields.string("contains");
   filter.sequence = sequence_of(fields, "sequence");
   if (!fields.ok()) return json::object();
-  auto report =
-      source.report({filter.needs_text() ? memory::ReportQuery::kAll : kTokensShown});
+  auto report = source.report({filter.needs_text() ? memory::ReportQuery::kAll : kTextTokens});
   if (!report) return report.error();
   const TreeView tree(*report);
   const std::set<uint32_t> shown = filter.matching(*report, tree);
-  for (NodeReport& node : report->nodes) node.text = cut_text(node.text, 60);
+  for (NodeReport& node : report->nodes)
+    node.text = std::string(runtime::code_point_prefix(node.text, kTextShown));
   json::array nodes;
   for (const NodeReport* root : tree.roots()) {
     const size_t before = nodes.size();
