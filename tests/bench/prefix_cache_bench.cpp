@@ -59,8 +59,12 @@ int main(int argc, char** argv) {
       argc > 1 ? argv[1] : std::string(SLUICE_SOURCE_DIR) + "/config/models/tiny-k3";
   const int pairs = argc > 2 ? std::max(1, std::atoi(argv[2])) : 10;
   std::printf("load average %.2f\n", bench::load_average());
-  ServerProcess with({"--model", model, "--memory-gb", "0.5", "--prefix-cache", "on"});
-  ServerProcess without({"--model", model, "--memory-gb", "0.5", "--prefix-cache", "off"});
+  const auto arguments = [&](const char* cache) {  // one thread: two would spin for each other
+    return std::vector<std::string>{"--model",     model, "--memory-gb",    "0.5",
+                                    "--threads", "1",   "--prefix-cache", cache};
+  };
+  ServerProcess with(arguments("on"));
+  ServerProcess without(arguments("off"));
   std::mt19937_64 rng(1);
   const auto warm_up = random_requests(rng);
   cost(with, warm_up);
