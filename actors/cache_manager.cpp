@@ -26,25 +26,27 @@ struct Inspector {
   }
 };
 
-void record(memory::CacheLog& log, const CacheRequests& batch, const memory::CacheReply& reply) {
+// Before it is answered: a log whose last request broke the cache shows it.
+void record(memory::CacheLog& log, const CacheRequests& batch) {
   for (const auto& request : batch.requests) log.handle(request);
   if (batch.flush) log.flush();
   if (batch.call) {
     const auto* order = std::get_if<memory::NodeOrder>(&batch.call->question());
     if (order != nullptr) log.change(*order);
   }
-  log.reply(reply);
+  log.asked();
 }
 
 CacheAnswers answer(CacheManagerState& state, Telemetry& telemetry, CacheRequests batch) {
   CacheAnswers answers{batch.rank_group, {}};
   memory::HybridCache& cache = *state.cache;
+  if (state.log) record(*state.log, batch);
   for (const auto& request : batch.requests) cache.handle(request, answers.reply);
   if (batch.flush) cache.flush(answers.reply);
   if (batch.spill_by_ns != 0) cache.spill(batch.spill_by_ns, answers.reply);
   if (batch.call)
     batch.call->answer(std::visit(Inspector{cache, answers.reply}, batch.call->question()));
-  if (state.log) record(*state.log, batch, answers.reply);
+  if (state.log) state.log->reply(answers.reply);
   telemetry.publish(cache.owners(), cache.counters());
   return answers;
 }

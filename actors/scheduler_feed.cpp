@@ -70,6 +70,7 @@ void SchedulerFeed::absorb_event(runtime::SchedulerEvent event) {
 SchedulerOutbox SchedulerFeed::conclude() {
   for (const runtime::Abort& abort : context_.cancellations->take()) absorb_event(abort);
   const uint64_t now_us = context_.clock() / 1000;
+  if (context_.event_log) context_.event_log->before_plan();
   core_.plan(now_us, outputs_);
   if (context_.event_log) context_.event_log->plan(now_us, outputs_);
   return sort();

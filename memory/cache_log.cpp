@@ -23,6 +23,7 @@ void CacheLog::flush() { out_.write(Record::kFlush); }
 void CacheLog::change(const NodeOrder& order) {
   out_.write(Record::kOrder, order.action, order.node.index);
 }
+void CacheLog::asked() { out_.flush(); }
 void CacheLog::reply(const CacheReply& reply) { out_.write(Record::kReply, digest_of(reply)); }
 
 EventLogCheck check_cache_log(const std::string& path) {

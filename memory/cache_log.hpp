@@ -17,6 +17,7 @@ class CacheLog {
   void handle(const CacheRequest& request);
   void flush();
   void change(const NodeOrder& order);
+  void asked();                         // no more until the reply: it may be the last
   void reply(const CacheReply& reply);  // to all of them
 
  private:

@@ -5,6 +5,7 @@
 #include <cereal/archives/binary.hpp>
 #include <cereal/types/string.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -19,7 +20,7 @@ class EventLogWriter {
   // Throws std::runtime_error naming the file if it cannot be written.
   template <class Header>
   EventLogWriter(const std::string& path, uint64_t magic, const Header& header)
-      : out_(path, std::ios::binary | std::ios::trunc) {
+      : path_(path), out_(path, std::ios::binary | std::ios::trunc) {
     if (!out_) throw std::runtime_error("event_log: cannot write " + path);
     write(magic, header);
   }
@@ -28,9 +29,17 @@ class EventLogWriter {
     cereal::BinaryOutputArchive archive(out_);
     archive(values...);
   }
+  // What was written outlives a crash. Says so once when it cannot be.
+  void flush() {
+    if (out_.flush() || told_) return;
+    told_ = true;
+    std::fprintf(stderr, "event log: %s cannot be written; it ends here\n", path_.c_str());
+  }
 
  private:
+  std::string path_;
   std::ofstream out_;
+  bool told_ = false;
 };
 
 class EventLogReader {

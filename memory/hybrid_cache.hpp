@@ -116,7 +116,7 @@ class HybridCache {
   kernels::Result<NodeOutcome> evict_node(NodeId node, CacheReply& out);
   kernels::Result<NodeOutcome> pin(NodeId node, CacheReply& out);
   kernels::Result<NodeOutcome> unpin(NodeId node, CacheReply& out);
-  uint64_t pinned_bytes() const;
+  BlockWant pinned_blocks() const;
   NodeReport report(NodeId id, const RadixNode& node, const ReportQuery& query) const;
   std::vector<Receipt> receipts() const;  // of admissions and pins
 

@@ -1,4 +1,5 @@
 // What a console changes by hand: evict, pin, unpin.
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -52,25 +53,35 @@ kernels::Result<NodeOutcome> HybridCache::evict_node(NodeId id, CacheReply& out)
   return outcome;
 }
 
-// Of every block on the path of a pin, once.
-uint64_t HybridCache::pinned_bytes() const {
+// Every block on the path of a pin, once.
+BlockWant HybridCache::pinned_blocks() const {
   std::set<NodeId> path;
-  uint64_t bytes = 0;
+  BlockWant blocks;
   for (const auto& [pinned, receipts] : pins_) {
-    if (receipts.front().state) bytes += pool_->state_region().block_bytes;
+    blocks.slots += std::any_of(receipts.begin(), receipts.end(),
+                                [](const Receipt& receipt) { return receipt.state.has_value(); });
     for (NodeId id = pinned; !tree_.node(id).root && path.insert(id).second;
          id = tree_.node(id).parent) {
-      bytes += tree_.node(id).pages.size() * pool_->page_region().block_bytes;
+      blocks.pages += tree_.node(id).pages.size();
     }
   }
-  return bytes;
+  return blocks;
 }
 
 kernels::Result<NodeOutcome> HybridCache::pin(NodeId id, CacheReply& out) {
   std::vector<Receipt>& receipts = pins_[id];
   receipts.push_back(tree_.pin(id));
   const uint64_t most = pool_->layout().arena_bytes / 2;
-  if (const uint64_t bytes = pinned_bytes(); bytes > most) {
+  const BlockPool::Region &states = pool_->state_region(), &pages = pool_->page_region();
+  const BlockWant held = pinned_blocks();
+  const uint64_t bytes = held.slots * states.block_bytes + held.pages * pages.block_bytes;
+  if (held.slots > states.blocks / 2 || held.pages > pages.blocks / 2) {  // of a split arena
+    (void)unpin(id, out);
+    return complaint(id, "cannot be pinned: pins may hold half of the " +
+                          std::to_string(states.blocks) + " states and half of the " +
+                          std::to_string(pages.blocks) + " pages");
+  }
+  if (bytes > most) {
     (void)unpin(id, out);
     return complaint(id, "cannot be pinned: pins would hold " + std::to_string(bytes) +
                           " bytes, and may hold " + std::to_string(most) +

@@ -12,7 +12,10 @@ bool MoveFilter::matches(const MoveRecord& record) const {
   if (move && record.move != *move) return false;
   if (block && record.block != *block) return false;
   if (owner_kind && (record.owner_kind != *owner_kind || record.owner != owner)) return false;
-  return !index || record.source.index == *index || record.target.index == *index;
+  const auto named = [&](const BlockPlace& place) {  // generation 0: the move has no such side
+    return place.generation != 0 && place.index == *index;
+  };
+  return !index || named(record.source) || named(record.target);
 }
 
 MoveLog::MoveLog(uint32_t capacity) : mask_(capacity - 1) {

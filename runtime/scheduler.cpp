@@ -142,10 +142,10 @@ void Scheduler::Impl::on_answer(memory::Refused&& refused) {
     retract(*sequence);
     return;
   }
-  // The memory is smaller than SchedulerConfig::pages_max says. The next in the queue finds out for
-  // itself.
-  kernels::Error error{kernels::ErrorCode::kInternal,
-                       "the cache manager refused the only running sequence a page",
+  // What is pinned by hand leaves less than SchedulerConfig::pages_max says. The next in the queue
+  // finds out for itself.
+  kernels::Error error{kernels::ErrorCode::kFull,
+                       "the memory has no room for this request beside what is pinned in it",
                        {}};
   finish(*sequence, {FinishReason::kError, {}, std::move(error)});
 }

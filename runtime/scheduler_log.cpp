@@ -40,6 +40,8 @@ SchedulerLog::SchedulerLog(const std::string& path, const SchedulerConfig& confi
 
 void SchedulerLog::absorb(const SchedulerEvent& event) { out_.write(Record::kEvent, event); }
 
+void SchedulerLog::before_plan() { out_.flush(); }
+
 void SchedulerLog::plan(uint64_t now_us, std::span<const SchedulerOutput> outputs) {
   out_.write(Record::kPlan, now_us, digest_of(outputs));
 }

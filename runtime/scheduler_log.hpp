@@ -17,6 +17,7 @@ class SchedulerLog {
   SchedulerLog(const std::string& path, const SchedulerConfig& config);
   // As the calls of Scheduler. `outputs`: everything since the last plan().
   void absorb(const SchedulerEvent& event);
+  void before_plan();  // plan() may be the last call
   void plan(uint64_t now_us, std::span<const SchedulerOutput> outputs);
 
  private:

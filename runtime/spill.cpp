@@ -23,7 +23,11 @@ std::string spill_text(const SpillReport& report) {
 SpillReport write_spill(const SpillTarget& target, const memory::Spill& spill,
                         const SpillFetch& fetch) {
   SpillReport report;
-  if (target.directory.empty() || spill.items.empty()) return report;
+  if (target.directory.empty()) return report;
+  if (kernels::steady_now_ns() >= spill.deadline_ns) {  // an older file is better than none
+    report.whole = false;
+    return report;
+  }
   memory::SpillWriter writer(memory::spill_path(target.directory), target.header);
   for (const memory::SpillItem& item : spill.items) {
     report.whole = kernels::steady_now_ns() < spill.deadline_ns;
