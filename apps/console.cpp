@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   net::ConsoleOptions options;
   auto* const connect = app.add_option("--connect", options.target.connect,
                                        "PATH of an admin socket, or HOST:PORT of a server; "
-                                       "default: the one server of this user that runs");
+                                       "default: the server on port 30000, else the only one of this user");
   app.add_option("--open", options.target.open, "A saved snapshot or a move log instead")
       ->excludes(connect);
   app.add_option("--api-key", options.target.api_key, "The server's key, for HOST:PORT")

@@ -59,11 +59,13 @@ memory::MoveFilter filter_of(Fields& fields) {
   }
   if (const auto block = fields.word("block", {"state", "page"}))
     filter.block = *block == "state" ? memory::BlockKind::kState : memory::BlockKind::kPage;
-  if (const auto sequence = sequence_field(fields)) {
+  const auto sequence = sequence_field(fields);
+  if (sequence) {
     filter.owner_kind = memory::OwnerKind::kSequence;
     filter.owner = sequence->value;
   }
   if (const auto node = fields.integer("node", kNodes)) {
+    if (sequence) fields.fail("node", "cannot be asked for beside a sequence: a move has one owner");
     filter.owner_kind = memory::OwnerKind::kNode;
     filter.owner = static_cast<uint64_t>(*node);
   }

@@ -9,6 +9,7 @@
 #include "memory/move_record.hpp"
 #include "net/cache_json.hpp"
 #include "net/openai_writer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace net {
 namespace {
@@ -57,7 +58,8 @@ std::string span_text(const json::object& node, size_t most) {
   } else {
     shown = json::serialize(list(node, "tokens"));
   }
-  return shown.size() <= most ? shown : shown.substr(0, most - 3) + "...";
+  if (runtime::code_point_prefix(shown, most).size() == shown.size()) return shown;
+  return std::string(runtime::code_point_prefix(shown, most - 3)) + "...";
 }
 
 std::string node_line(const json::object& node) {
@@ -223,6 +225,11 @@ std::string verify(const json::object& result) {
     const json::object& violation = value.get_object();
     text += "rule \"" + str(violation, "rule") + "\" broken: " + str(violation, "text") + "\n  " +
             move_line(part(violation, "record"));
+  }
+  const json::array& left = list(result, "left_over");
+  if (num(result, "sequences") == 0) {  // what still runs holds what it holds
+    for (const json::value& value : left)
+      text += "left over: " + std::string(value.as_string()) + "\n";
   }
   text += num(result, "violations") == 0
               ? "no violation\n"
