@@ -317,7 +317,7 @@ TEST_CASE("a pool that is smaller than promised ends the sequence instead of wai
   const SequenceId grows = world.submit_one({1, 2}, 20);
   world.drain();
   CHECK(world.end_of(grows).reason == FinishReason::kError);
-  CHECK(world.end_of(grows).error->code == kernels::ErrorCode::kInternal);
+  CHECK(world.end_of(grows).error->code == kernels::ErrorCode::kFull);
   const SequenceId large = world.submit_one(std::vector<TokenId>(30, 1), 3);
   world.drain();
   CHECK(world.end_of(large).reason == FinishReason::kError);
