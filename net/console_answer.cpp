@@ -16,7 +16,6 @@ namespace json = boost::json;
 using kernels::Result;
 using Answer = Result<json::object>;
 
-constexpr IntegerRange kNodes{0, std::numeric_limits<uint32_t>::max() - 1};
 constexpr IntegerRange kCounts{0, 1'000'000};
 constexpr IntegerRange kNumbers{0, std::numeric_limits<int64_t>::max()};
 constexpr uint32_t kMovesAtOnce = 8192;
@@ -42,14 +41,6 @@ Answer requests(Fields&, ConsoleSource& source) {
   return json::object{{"requests", std::move(all)}};
 }
 
-std::optional<memory::SequenceId> sequence_field(Fields& fields) {
-  const auto name = fields.string("sequence");
-  if (!name) return std::nullopt;
-  const auto sequence = parse_sequence(*name);
-  if (!sequence) fields.fail("sequence", "must be REQUEST.CHOICE or a number, got " + *name);
-  return sequence;
-}
-
 memory::MoveFilter filter_of(Fields& fields) {
   memory::MoveFilter filter;
   const std::vector<std::string_view> kinds(memory::kMoveNames.begin(), memory::kMoveNames.end());
@@ -59,7 +50,7 @@ memory::MoveFilter filter_of(Fields& fields) {
   }
   if (const auto block = fields.word("block", {"state", "page"}))
     filter.block = *block == "state" ? memory::BlockKind::kState : memory::BlockKind::kPage;
-  const auto sequence = sequence_field(fields);
+  const auto sequence = sequence_of(fields, "sequence");
   if (sequence) {
     filter.owner_kind = memory::OwnerKind::kSequence;
     filter.owner = sequence->value;

@@ -18,7 +18,6 @@ using memory::NodeReport;
 using Answer = kernels::Result<json::object>;
 
 constexpr uint32_t kTokensShown = 24;  // of a span, in a list
-constexpr IntegerRange kNodes{0, std::numeric_limits<uint32_t>::max() - 1};
 
 // The report's nodes as the tree that they are.
 class TreeView {
@@ -101,15 +100,6 @@ class TreeView {
   std::map<uint64_t, memory::SequenceId> sequences_;  // by ticket
 };
 
-std::optional<memory::SequenceId> sequence_of(Fields& fields, std::string_view name) {
-  const auto word = fields.string(name);
-  if (!word) return std::nullopt;
-  const auto sequence = parse_sequence(*word);
-  if (!sequence)
-    fields.fail(name, "must be REQUEST.CHOICE or a number, got \"" + *word + "\"");
-  return sequence;
-}
-
 // Which nodes a tree command shows, and the inner ones that lead to them.
 struct TreeFilter {
   uint32_t depth = UINT32_MAX;
@@ -155,6 +145,15 @@ constexpr size_t kTextShown = 60;
 constexpr uint32_t kTextTokens = 4 * (kTextShown + 1);
 
 }  // namespace
+
+std::optional<memory::SequenceId> sequence_of(Fields& fields, std::string_view name) {
+  const auto word = fields.string(name);
+  if (!word) return std::nullopt;
+  const auto sequence = parse_sequence(*word);
+  if (!sequence)
+    fields.fail(name, "must be REQUEST.CHOICE or a number, got \"" + *word + "\"");
+  return sequence;
+}
 
 Answer answer_tree(Fields& fields, ConsoleSource& source) {
   TreeFilter filter;

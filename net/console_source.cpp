@@ -85,14 +85,11 @@ class SavedSource final : public ConsoleSource {
     return copy;
   }
   kernels::Result<memory::MovePage> moves(const memory::MoveQuery& query) override {
-    memory::MovePage page = log;
-    page.records.clear();
-    const auto wanted = [&](const memory::MoveRecord& record) {
-      return record.number >= query.from && query.filter.matches(record);
-    };
+    memory::MovePage page{log.geometry, log.first, log.next, {}};
     for (const memory::MoveRecord& record : log.records) {
       if (query.from != 0 && page.records.size() == query.max) break;
-      if (wanted(record)) page.records.push_back(record);
+      if (record.number >= query.from && query.filter.matches(record))
+        page.records.push_back(record);
     }
     if (page.records.size() > query.max)
       page.records.erase(page.records.begin(), page.records.end() - query.max);
