@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
+#include "memory/checksum.hpp"
 #include "memory/field_archive.hpp"
 
 namespace memory {
@@ -69,7 +71,7 @@ class EventLogReader {
   std::ifstream in_;
 };
 
-// Of the values as bytes, to compare decisions: 64-bit FNV-1a.
+// Of the values as bytes, to compare decisions.
 class EventDigest {
  public:
   template <class Value>
@@ -77,13 +79,12 @@ class EventDigest {
     std::ostringstream bytes;
     cereal::BinaryOutputArchive archive(bytes);
     archive(value);
-    for (const char byte : bytes.view())
-      value_ = (value_ ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+    value_ = checksum(std::as_bytes(std::span(bytes.view())), value_);
   }
   uint64_t value() const { return value_; }
 
  private:
-  uint64_t value_ = 0xcbf29ce484222325;
+  uint64_t value_ = 0;
 };
 
 struct EventLogCheck {
