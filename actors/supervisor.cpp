@@ -72,6 +72,12 @@ void lose(Self self, const caf::down_msg& down) {
   if (state.start.on_failure) state.start.on_failure(reason);
 }
 
+// Until the engine is assembled there is nobody to tell.
+template <class... Parts>
+void tell_scheduler(Self self, Parts&&... parts) {
+  if (self->state.scheduler) self->send(self->state.scheduler, std::forward<Parts>(parts)...);
+}
+
 void shut_down(Self self, caf::exit_msg& exit) {
   SupervisorState& state = self->state;
   self->set_down_handler([](caf::down_msg&) {});
@@ -102,17 +108,10 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorStart start) {
       traced("supervisor.worker_loaded",
              [=](Boxed<WorkerLoaded>& loaded) { assemble(self, loaded.take().facts); }),
       traced("supervisor.inspect",
-             [=](Boxed<InspectCall>& call) {
-               if (self->state.scheduler) self->send(self->state.scheduler, std::move(call));
-             }),
-      traced("supervisor.flush",
-             [=](flush_atom) {
-               if (self->state.scheduler) self->send(self->state.scheduler, flush_atom_v);
-             }),
+             [=](Boxed<InspectCall>& call) { tell_scheduler(self, std::move(call)); }),
+      traced("supervisor.flush", [=](flush_atom) { tell_scheduler(self, flush_atom_v); }),
       traced("supervisor.spill",
-             [=](spill_atom, uint64_t by_ns) {
-               if (self->state.scheduler) self->send(self->state.scheduler, spill_atom_v, by_ns);
-             }),
+             [=](spill_atom, uint64_t by_ns) { tell_scheduler(self, spill_atom_v, by_ns); }),
   };
 }
 
