@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/admin_protocol.hpp"
+#include "net/unix_socket.hpp"
 
 namespace net {
 namespace {
@@ -27,13 +28,11 @@ constexpr timeval kSendTime{5, 0};  // for a console to take its answer
 }
 
 sockaddr_un address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    fail(path, "longer than the " + std::to_string(sizeof address.sun_path - 1) +
+  const auto address = unix_address(path);
+  if (!address)
+    fail(path, "longer than the " + std::to_string(sizeof address->sun_path - 1) +
                    " bytes that a socket's path may have");
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
+  return *address;
 }
 
 // Something lies at the path: a dead server's socket is removed.
@@ -49,22 +48,15 @@ void clear_path(const std::string& path, const sockaddr_un& address) {
   ::unlink(path.c_str());
 }
 
-bool send_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(sent));
-  }
-  return true;
-}
+// Where there is no XDG_RUNTIME_DIR.
+std::string own_directory() { return "/tmp/sluice-" + std::to_string(::getuid()); }
 
 }  // namespace
 
 std::string admin_directory() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && *runtime != '\0') return runtime;
-  return "/tmp/sluice-" + std::to_string(::getuid());
+  return own_directory();
 }
 
 std::string default_admin_path(uint16_t port) {
@@ -74,7 +66,7 @@ std::string default_admin_path(uint16_t port) {
 AdminSocket::AdminSocket(const std::string& path, actors::Service& service)
     : path_(path), source_(make_live_source(service)) {
   const sockaddr_un address = address_of(path);
-  const std::string own = "/tmp/sluice-" + std::to_string(::getuid());
+  const std::string own = own_directory();
   if (path.rfind(own + "/", 0) == 0) {
     ::mkdir(own.c_str(), 0700);
     struct stat status{};

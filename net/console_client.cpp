@@ -1,7 +1,6 @@
 #include "net/console_client.hpp"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <boost/asio/connect.hpp>
@@ -18,6 +17,7 @@
 
 #include "net/admin_socket.hpp"
 #include "net/console_answer.hpp"
+#include "net/unix_socket.hpp"
 
 namespace net {
 namespace {
@@ -53,13 +53,10 @@ Answer read_reply(const std::string& whom, const std::string& text) {
 class SocketClient final : public ConsoleClient {
  public:
   explicit SocketClient(std::string path) : path_(std::move(path)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path_.size() >= sizeof address.sun_path)
-      throw std::runtime_error(path_ + " is too long for a socket's path");
-    std::memcpy(address.sun_path, path_.data(), path_.size());
+    const auto address = unix_address(path_);
+    if (!address) throw std::runtime_error(path_ + " is too long for a socket's path");
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
       const std::string why = std::strerror(errno);
       ::close(fd_);
       throw std::runtime_error("no server answers at " + path_ + ": " + why);
@@ -69,12 +66,8 @@ class SocketClient final : public ConsoleClient {
   std::string name() const override { return path_; }
 
   Answer ask(const json::object& command) override {
-    const std::string line = json::serialize(command) + "\n";
-    for (size_t sent = 0; sent < line.size();) {
-      const ssize_t some = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-      if (some <= 0) return lost(path_, "the server is gone");
-      sent += static_cast<size_t>(some);
-    }
+    if (!send_all(fd_, json::serialize(command) + "\n"))
+      return lost(path_, "the server is gone");
     std::string reply;
     for (char bytes[65536]; reply.empty() || reply.back() != '\n';) {
       const ssize_t got = ::recv(fd_, bytes, sizeof bytes, 0);
