@@ -99,23 +99,14 @@ int run_console(ConsoleOptions options) {
   if (!options.words.empty()) {
     // Wrong words are wrong with or without a server, and help needs none.
     const auto command = parse_command(options.words);
-    if (!command) {
-      std::fprintf(stderr, "sluice-console: %s\n", command.error().message.c_str());
-      return 2;
-    }
-    if (options.words.front() == "help") {
-      const CommandSpec* const about =
-          options.words.size() > 1 ? find_command(options.words[1]) : nullptr;
-      std::fputs((about ? command_help(*about) : command_help()).c_str(), stdout);
-      return 0;
-    }
+    if (!command) return complain(command.error(), 2, options.json);
+    if (options.words.front() == "help") return show_help(*command, options.json);
   }
   std::unique_ptr<ConsoleClient> client;
   try {
     client = connect_console(options.target);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "sluice-console: %s\n", failure.what());
-    return 1;
+    return complain(kernels::invalid(failure.what()), 1, options.json);
   }
   ConsoleSession session(*client, options.json);
   return options.words.empty() ? run_lines(session) : session.run(options.words);

@@ -8,6 +8,11 @@
 
 namespace net {
 
+// Tells what is wrong, as text or JSON, and returns the exit code.
+int complain(const kernels::Error& error, int code, bool json);
+// The answer to "help", which needs no server; the exit code.
+int show_help(const boost::json::object& command, bool json);
+
 class ConsoleSession {
  public:
   ConsoleSession(ConsoleClient& client, bool json) : client_(client), json_(json) {}
@@ -18,9 +23,7 @@ class ConsoleSession {
   ConsoleClient& client() { return client_; }
 
  private:
-  int help(const boost::json::object& command);
   int save(const boost::json::object& command);
-  int complain(const kernels::Error& error, int code);
 
   ConsoleClient& client_;
   bool json_;
