@@ -1,6 +1,5 @@
 // A live server's event log replayed into fresh cores: the same plans and the same answers.
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -9,6 +8,7 @@
 #include "memory/cache_log.hpp"
 #include "runtime/scheduler_log.hpp"
 #include "tests/support/actor_lab.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using namespace actors;
 
@@ -16,22 +16,12 @@ namespace {
 
 class LogFiles {
  public:
-  explicit LogFiles(const std::string& name)
-      : base_((std::filesystem::temp_directory_path() /
-               ("sluice-" + name + "-" + std::to_string(::getpid())))
-                  .string()) {}
-  ~LogFiles() {
-    std::filesystem::remove(scheduler());
-    std::filesystem::remove(cache());
-  }
-  LogFiles(const LogFiles&) = delete;
-  LogFiles& operator=(const LogFiles&) = delete;
-  const std::string& base() const { return base_; }
-  std::string scheduler() const { return base_ + ".scheduler"; }
-  std::string cache() const { return base_ + ".cache"; }
+  std::string base() const { return folder_.file("events"); }
+  std::string scheduler() const { return base() + ".scheduler"; }
+  std::string cache() const { return base() + ".cache"; }
 
  private:
-  std::string base_;
+  const support::TemporaryDirectory folder_;
 };
 
 // Little memory and a few prompts that begin alike: evictions, retractions, moves and hits.
@@ -74,7 +64,7 @@ void damage(const std::string& path) {
 TEST_CASE("A live event log replayed into the cores gives the same plans and answers", "[actors]") {
   const uint32_t seed = GENERATE(range(0u, 8u));
   CAPTURE(seed);
-  const LogFiles files("events");
+  const LogFiles files;
   {
     SystemLab lab(config_for(files), alphabet_factory(), seed);
     lab.settle();
@@ -95,7 +85,7 @@ TEST_CASE("A live event log replayed into the cores gives the same plans and ans
 }
 
 TEST_CASE("So does the log of a server with real threads", "[actors]") {
-  const LogFiles files("thread-events");
+  const LogFiles files;
   {
     SystemOptions options;
     options.factory = alphabet_factory();
@@ -119,7 +109,7 @@ TEST_CASE("So does the log of a server with real threads", "[actors]") {
 
 TEST_CASE("A damaged event log is told from a true one, and a cut one is read to its cut",
           "[actors]") {
-  const LogFiles files("damaged-events");
+  const LogFiles files;
   {
     SystemLab lab(config_for(files), alphabet_factory(), 1);
     lab.settle();

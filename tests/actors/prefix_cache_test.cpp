@@ -1,13 +1,11 @@
 // The prefix cache as a client sees it: usage, salts, metrics, and memory that is held only while
 // something runs.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
 
 #include "actors/cache_namespace.hpp"
 #include "actors/session_core.hpp"
 #include "tests/support/actor_lab.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using namespace actors;
 
@@ -130,11 +128,10 @@ TEST_CASE("What memory had no room for comes back from host memory", "[actors][p
 }
 
 TEST_CASE("A system that starts again goes on from what the last one wrote", "[actors]") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("sluice-actors-spill-" + std::to_string(::getpid()));
+  const support::TemporaryDirectory folder;
   runtime::EngineConfig config = lab_config();
   config.host_cache_gb = 0.001;
-  config.host_cache_dir = folder.string();
+  config.host_cache_dir = folder.file("cache");  // it is made
   const auto request = ask(long_prompt(200), 3);
   {
     SystemLab lab(config, alphabet_factory(), 1);
@@ -161,7 +158,6 @@ TEST_CASE("A system that starts again goes on from what the last one wrote", "[a
   other.settle();
   CHECK(other->info().host_cache_note.find("host_cache_dir: ignoring") == 0);
   CHECK(cached(other, request) == 0);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("Without a prefix cache nothing stays", "[actors]") {

@@ -11,6 +11,7 @@
 
 #include "tests/support/http_client.hpp"
 #include "tests/support/server_process.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace json = boost::json;
 
@@ -38,17 +39,6 @@ Ran console(const std::string& arguments) {
   return ran;
 }
 
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "sluice-e2e-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string operator/(const char* name) const { return (path / name).string(); }
-  std::filesystem::path path;
-};
-
 std::string ask(support::HttpClient& client, const std::string& text) {
   const auto reply = client.request(
       "POST", "/v1/completions",
@@ -61,8 +51,9 @@ std::string ask(support::HttpClient& client, const std::string& text) {
 
 TEST_CASE("The console shows a server's memory, and a saved file answers the same",
           "[e2e][console]") {
-  const Folder folder;
-  const std::string socket = folder / "admin.sock", log = folder / "moves", saved = folder / "saved";
+  const support::TemporaryDirectory folder;
+  const std::string socket = folder.file("admin.sock"), log = folder.file("moves"),
+                    saved = folder.file("saved");
   support::ServerProcess server({"--model", kModel, "--memory-gb", "0.25", "--admin-socket", socket,
                                  "--move-log", log});
   support::HttpClient client(server.port());
@@ -111,8 +102,8 @@ TEST_CASE("The console shows a server's memory, and a saved file answers the sam
   CHECK(console("--connect " + socket + " jump").code == 2);
   CHECK(console("--connect " + socket + " node x").code == 2);
   CHECK(console("--connect " + socket + " --nonsense").code == 2);
-  CHECK(console("--connect " + (folder / "nobody.sock") + " slots").code == 1);
-  CHECK(console("--open " + (folder / "nothing") + " slots").code == 1);
+  CHECK(console("--connect " + folder.file("nobody.sock") + " slots").code == 1);
+  CHECK(console("--open " + folder.file("nothing") + " slots").code == 1);
   CHECK(console("help").code == 0);
 
   server.signal(SIGTERM);

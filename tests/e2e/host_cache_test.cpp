@@ -1,6 +1,4 @@
 // A server that starts again goes on from what the last one had cached.
-#include <unistd.h>
-
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -9,6 +7,7 @@
 
 #include "tests/support/http_client.hpp"
 #include "tests/support/server_process.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace fs = std::filesystem;
 namespace json = boost::json;
@@ -55,26 +54,25 @@ Life live(const std::string& folder, int times = 1) {
 
 TEST_CASE("A restarted server is warm, and one whose file has changed says so and is cold",
           "[e2e]") {
-  const fs::path folder =
-      fs::temp_directory_path() / ("sluice-host-cache-" + std::to_string(::getpid()));
-  const Life cold = live(folder.string());
+  const support::TemporaryDirectory place;
+  const std::string folder = place.file("cache");  // the server makes it
+  const Life cold = live(folder);
   CHECK(cold.cached_tokens == 0);
   CHECK(cold.note == "");
-  const Life warm = live(folder.string());
+  const Life warm = live(folder);
   CHECK(warm.cached_tokens == 192);
   CHECK(warm.token_ids == cold.token_ids);
   CHECK(warm.note.find("host cache: ") == 0);
 
-  const fs::path file = folder / "host-cache.spill";
+  const std::string file = folder + "/host-cache.spill";
   REQUIRE(fs::exists(file));
   {
     std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
     bytes.seekp(static_cast<std::streamoff>(fs::file_size(file) / 2));
     bytes.put('x').put('y');
   }
-  const Life spoiled = live(folder.string());
+  const Life spoiled = live(folder);
   CHECK(spoiled.cached_tokens == 0);
   CHECK(spoiled.token_ids == cold.token_ids);
   CHECK(spoiled.note.find("host_cache_dir: ignoring") == 0);
-  fs::remove_all(folder);
 }

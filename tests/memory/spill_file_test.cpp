@@ -1,8 +1,6 @@
 // A file of copies is whole or of no use at all.
 #include "memory/spill_file.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include <random>
 
 #include "memory/checksum.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 using memory::BlockKind;
 using memory::SpillHeader;
@@ -23,14 +22,9 @@ namespace fs = std::filesystem;
 
 const SpillHeader kHeader{77, 48, 16, 64, 64};
 
-struct Folder {
-  Folder() : path(fs::temp_directory_path() / ("sluice-spill-" + std::to_string(::getpid()))) {
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string file() const { return memory::spill_path(path.string()); }
-  fs::path path;
-};
+std::string file_in(const support::TemporaryDirectory& folder) {
+  return memory::spill_path(folder.path());
+}
 
 std::vector<std::byte> bytes_of(std::mt19937& rng, size_t count) {
   std::vector<std::byte> bytes(count);
@@ -82,11 +76,12 @@ void replace(const std::string& path, const std::string& text) {
 }  // namespace
 
 TEST_CASE("What is spilled reads back, in order", "[memory]") {
-  const Folder folder;
+  const support::TemporaryDirectory folder;
+  const std::string file = file_in(folder);
   for (const uint32_t count : {0u, 1u, 40u}) {
     const auto all = copies(count);
-    write(folder.file(), all);
-    auto reader = SpillReader::open(folder.file(), kHeader);
+    write(file, all);
+    auto reader = SpillReader::open(file, kHeader);
     REQUIRE(reader.has_value());
     REQUIRE(reader->records().size() == count);
     for (uint32_t i = count; i-- > 0;) {  // in any order
@@ -102,55 +97,58 @@ TEST_CASE("What is spilled reads back, in order", "[memory]") {
 
 TEST_CASE("A file that was written under other circumstances is refused, with the reason",
           "[memory]") {
-  const Folder folder;
-  CHECK(SpillReader::open(folder.file(), kHeader).error().code == kernels::ErrorCode::kNotFound);
-  write(folder.file(), copies(5));
+  const support::TemporaryDirectory folder;
+  const std::string file = file_in(folder);
+  CHECK(SpillReader::open(file, kHeader).error().code == kernels::ErrorCode::kNotFound);
+  write(file, copies(5));
   SpillHeader other = kHeader;
   other.arithmetic_id = 78;
-  CHECK(trouble(folder.file(), other).find("other weights") != std::string::npos);
+  CHECK(trouble(file, other).find("other weights") != std::string::npos);
   for (uint64_t SpillHeader::*part : {&SpillHeader::state_bytes, &SpillHeader::page_bytes}) {
     other = kHeader;
     other.*part += 1;
-    CHECK(trouble(folder.file(), other).find("geometry") != std::string::npos);
+    CHECK(trouble(file, other).find("geometry") != std::string::npos);
   }
   for (uint32_t SpillHeader::*part : {&SpillHeader::page_tokens, &SpillHeader::grid}) {
     other = kHeader;
     other.*part *= 2;
-    CHECK(trouble(folder.file(), other).find("page size") != std::string::npos);
+    CHECK(trouble(file, other).find("page size") != std::string::npos);
   }
-  replace(folder.file(), "something else altogether, and long enough to hold a header of a file");
-  CHECK(trouble(folder.file()).find("no file of cached states") != std::string::npos);
+  replace(file, "something else altogether, and long enough to hold a header of a file");
+  CHECK(trouble(file).find("no file of cached states") != std::string::npos);
 }
 
 TEST_CASE("A file that changed anywhere, or was cut anywhere, is refused", "[memory][property]") {
-  const Folder folder;
-  write(folder.file(), copies(6));
-  const std::string whole = contents(folder.file());
-  CHECK(trouble(folder.file()) == "");
+  const support::TemporaryDirectory folder;
+  const std::string file = file_in(folder);
+  write(file, copies(6));
+  const std::string whole = contents(file);
+  CHECK(trouble(file) == "");
   for (size_t at = 0; at < whole.size(); ++at) {
     CAPTURE(at);
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
-    replace(folder.file(), changed);
-    REQUIRE(trouble(folder.file()) != "");
-    replace(folder.file(), whole.substr(0, at));
-    REQUIRE(trouble(folder.file()) != "");
+    replace(file, changed);
+    REQUIRE(trouble(file) != "");
+    replace(file, whole.substr(0, at));
+    REQUIRE(trouble(file) != "");
   }
-  replace(folder.file(), whole + "x");
-  CHECK(trouble(folder.file()).find("behind its end") != std::string::npos);
+  replace(file, whole + "x");
+  CHECK(trouble(file).find("behind its end") != std::string::npos);
 }
 
 TEST_CASE("A file is replaced only by a whole one", "[memory]") {
-  const Folder folder;
-  write(folder.file(), copies(3));
-  const std::string before = contents(folder.file());
+  const support::TemporaryDirectory folder;
+  const std::string file = file_in(folder);
+  write(file, copies(3));
+  const std::string before = contents(file);
   {
-    SpillWriter writer(folder.file(), kHeader);
+    SpillWriter writer(file, kHeader);
     REQUIRE(writer.add(copies(1)[0].record, copies(1)[0].bytes));
   }
-  CHECK(contents(folder.file()) == before);
-  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
-  SpillWriter nowhere((folder.path / "missing" / "file").string(), kHeader);
+  CHECK(contents(file) == before);
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
+  SpillWriter nowhere(folder.file("missing/file"), kHeader);
   CHECK_FALSE(nowhere.add(copies(1)[0].record, copies(1)[0].bytes));
   CHECK_FALSE(nowhere.finish().has_value());
 }

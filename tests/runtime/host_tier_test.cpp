@@ -1,18 +1,15 @@
 // What leaves the device for host memory comes back byte for byte, or not at all. Scheduler, cache
 // and engine together.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <numeric>
 
 #include "tests/support/prompts.hpp"
 #include "tests/support/real_models.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace {
 
-namespace fs = std::filesystem;
 
 using memory::BlockKind;
 using support::asking;
@@ -90,19 +87,11 @@ void check_length(const support::ModelMaker& maker, uint32_t page_tokens, uint32
   CHECK(server.drained());
 }
 
-struct Folder {
-  Folder() : path(fs::temp_directory_path() / ("sluice-restart-" + std::to_string(::getpid()))) {
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
 // Two prompts of one length, one on the host and one on the device when the process ends.
 void check_restart(const support::ModelMaker& maker, uint32_t page_tokens, uint32_t length,
                    uint32_t vocab) {
   CAPTURE(page_tokens, length);
-  const Folder folder;
+  const support::TemporaryDirectory folder;
   const uint32_t grid = std::lcm(64u, page_tokens);
   std::mt19937_64 rng(length);
   CoreServer off(config_of(page_tokens), wide(page_tokens), maker, 1);
@@ -112,13 +101,13 @@ void check_restart(const support::ModelMaker& maker, uint32_t page_tokens, uint3
   CoreServer before(config_of(page_tokens), cache, maker, length);
   before.ask(asking(host_prompt, 9));
   before.ask(asking(prompt, 9));
-  const auto written = before.spill(folder.path.string());
+  const auto written = before.spill(folder.path());
   CHECK(written.trouble == "");
   CHECK(written.whole);
   CHECK((written.states >= 2) == (length + 8 >= grid));  // 9 tokens, the last is no input
 
   CoreServer after(config_of(page_tokens), cache, maker, length + 1);
-  const auto loaded = after.load(folder.path.string());
+  const auto loaded = after.load(folder.path());
   CHECK(loaded.trouble == "");
   CHECK(loaded.states == written.states);
   CHECK(loaded.pages == written.pages);
@@ -186,26 +175,26 @@ TEST_CASE("A restart of the real model from a file changes no byte", "[runtime][
 TEST_CASE("A spill that runs out of time, or finds changed bytes, leaves a smaller file",
           "[runtime]") {
   const auto violations = std::make_shared<uint64_t>(0);
-  const Folder folder;
+  const support::TemporaryDirectory folder;
   std::mt19937_64 rng(9);
   CoreServer server(config_of(16), narrow(16, 400, true, 20), support::toy_maker(violations), 1);
   const Tokens prompt = random_tokens(rng, 300, 23);
   const Heard cold = server.ask(asking(prompt, 9));
   press(server, rng, 380, 23);
-  const auto whole = server.spill(folder.path.string());
+  const auto whole = server.spill(folder.path());
   spoil(server, BlockKind::kState);
-  const auto without = server.spill(folder.path.string());
+  const auto without = server.spill(folder.path());
   CHECK(without.pages == whole.pages);
   CHECK(without.states < whole.states);
   CHECK(without.whole);
   CoreServer next(config_of(16), narrow(16, 400, true, 20), support::toy_maker(violations), 2);
-  CHECK(next.load(folder.path.string()).states == without.states);
+  CHECK(next.load(folder.path()).states == without.states);
   check_same(next.ask(asking(prompt, 9)), cold);
-  const auto late = server.spill(folder.path.string(), 1);
+  const auto late = server.spill(folder.path(), 1);
   CHECK_FALSE(late.whole);
   CHECK(late.states + late.pages == 0);
   CHECK(late.trouble == "");
-  CHECK(next.load(folder.path.string()).states == 0);
+  CHECK(next.load(folder.path()).states == 0);
 }
 
 TEST_CASE("Changed bytes on the host are found, forgotten, and never served", "[runtime]") {

@@ -1,12 +1,11 @@
 // The move log of real schedules: replayed it is clean, and damage of any kind is noticed.
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "memory/move_log_file.hpp"
 #include "scheduler_world.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace {
 
@@ -173,8 +172,8 @@ TEST_CASE("the end of a log is checked as it is found", "[runtime][moves]") {
 TEST_CASE("a move log comes back from its file, and says what is wrong with another",
           "[runtime][moves]") {
   const Recorded whole = record(11);
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("moves-" + std::to_string(::getpid()))).string();
+  const support::TemporaryDirectory folder;
+  const std::string path = folder.file("moves");
   {
     memory::MoveLogWriter writer(path, whole.geometry);
     for (const MoveRecord& move : whole.moves) writer.write(move);

@@ -2,8 +2,6 @@
 // damage it.
 #pragma once
 
-#include <unistd.h>
-
 #include <boost/json.hpp>
 #include <cstdint>
 #include <cstring>
@@ -17,10 +15,12 @@
 #include "runtime/model.hpp"
 #include "runtime/model_config.hpp"
 #include "runtime/weights.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace damage {
 
 namespace json = boost::json;
+using support::TemporaryDirectory;
 
 inline std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -32,28 +32,6 @@ inline std::string read(const std::string& path) {
 inline void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
-
-// Removed with its contents at the end of the test.
-class TemporaryDirectory {
- public:
-  explicit TemporaryDirectory(const std::string& copy_of = {}) {
-    static int count = 0;
-    const auto name =
-        "sluice-weights-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
-    path_ = (std::filesystem::temp_directory_path() / name).string();
-    std::filesystem::create_directories(path_);
-    if (!copy_of.empty())
-      std::filesystem::copy(copy_of, path_, std::filesystem::copy_options::recursive);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 inline void edit_json(const std::string& path, const std::function<void(json::object&)>& edit) {
   json::value value = json::parse(read(path));
