@@ -2,24 +2,11 @@
 
 #include <algorithm>
 
+#include "runtime/layer_columns.hpp"
+
 namespace runtime {
 
 namespace {
-
-// Columns of a mixture's stacked input projection.
-struct Columns {
-  size_t routed_width;             // width the experts work in
-  size_t shared_width;             // of all shared experts together
-  size_t gate, up, router, total;  // z starts at column 0
-  explicit Columns(const ModelConfig& config)
-      : routed_width(config.ffn.latent != 0 ? config.ffn.latent : config.hidden),
-        shared_width(size_t{config.ffn.shared_experts} * config.ffn.expert_width) {
-    gate = config.ffn.latent;
-    up = gate + shared_width;
-    router = up + shared_width;
-    total = router + config.ffn.experts;
-  }
-};
 
 class DenseLayer final : public FfnLayer {
  public:
@@ -89,10 +76,13 @@ class MixtureLayer final : public FfnLayer {
     ops.route(route, rows, scratch.routing);
 
     if (config_.latent != 0) {
-      const auto mixed = scratch.mixed.rows();
+      auto mixed = scratch.mixed.rows();
       ops.experts(scratch.in.rows(), experts_, scratch.routing, config_.activation, mixed, rows);
-      if (config_.latent_norm)
-        ops.rms_norm(mixed, norm_.data(), norm_eps_, mixed, rows, config_.latent);
+      if (config_.latent_norm) {
+        const auto normed = scratch.normed.rows();
+        ops.rms_norm(mixed, norm_.data(), norm_eps_, normed, rows, config_.latent);
+        mixed = normed;
+      }
       ops.matmul(mixed, *up_, out, rows);
     } else {
       ops.experts(x, experts_, scratch.routing, config_.activation, out, rows);
@@ -108,7 +98,7 @@ class MixtureLayer final : public FfnLayer {
 
  private:
   FfnConfig config_;
-  Columns columns_;
+  MixtureColumns columns_;
   size_t hidden_;
   float norm_eps_;
   kernels::MatrixPtr in_;           // the stack whose outputs are FfnScratch::in
@@ -121,11 +111,12 @@ class MixtureLayer final : public FfnLayer {
 }  // namespace
 
 FfnScratch::FfnScratch(const ModelConfig& config, size_t max_rows) {
-  const Columns columns(config);
+  const MixtureColumns columns(config);
   const size_t dense = config.ffn.dense_width;
   in = RowBuffer(max_rows, std::max(columns.total, 2 * dense));
   inner = RowBuffer(max_rows, std::max(columns.shared_width, dense));
   mixed = RowBuffer(max_rows, columns.routed_width);
+  if (config.ffn.latent_norm) normed = RowBuffer(max_rows, columns.routed_width);
   shared = RowBuffer(max_rows, config.hidden);
 }
 

@@ -18,6 +18,7 @@ struct FfnScratch {
   RowBuffer in;  // [rows, latent z | shared gate | shared up | router logits], or [rows, gate | up]
   RowBuffer inner;   // [rows, width of the shared or dense MLP]
   RowBuffer mixed;   // [rows, latent or hidden]: sum of the experts
+  RowBuffer normed;  // [rows, latent]: its norm; only where there is one
   RowBuffer shared;  // [rows, hidden]
   kernels::Routing routing;
   FfnScratch(const ModelConfig& config, size_t max_rows);

@@ -1,26 +1,11 @@
 #include "runtime/kda_layer.hpp"
 
+#include "runtime/layer_columns.hpp"
+
 namespace runtime {
 
-namespace {
-
-// Columns of the stacked input projection. The output gate is whole (full rank) or its bottleneck
-// of d.
-struct Columns {
-  size_t width;  // D
-  size_t gate, decay, beta, total;
-  explicit Columns(const KdaConfig& kda) : width(size_t{kda.heads} * kda.d) {
-    gate = 3 * width;
-    decay = gate + (kda.full_rank_gate ? width : kda.d);
-    beta = decay + kda.d;
-    total = beta + kda.heads;
-  }
-};
-
-}  // namespace
-
 KdaScratch::KdaScratch(const ModelConfig& config, size_t max_rows) {
-  const Columns columns(config.kda);
+  const KdaColumns columns(config.kda);
   in = RowBuffer(max_rows, columns.total);
   decay = RowBuffer(max_rows, columns.width);
   if (!config.kda.full_rank_gate) gate = RowBuffer(max_rows, columns.width);
@@ -30,7 +15,7 @@ KdaScratch::KdaScratch(const ModelConfig& config, size_t max_rows) {
 KdaLayer::KdaLayer(const ModelConfig& config, PackedWeights& weights, const std::string& name,
                    const StateLayout::Kda& place)
     : config_(config.kda), norm_eps_(config.norm_eps), place_(place) {
-  const size_t hidden = config.hidden, d = config_.d, width = Columns(config_).width;
+  const size_t hidden = config.hidden, d = config_.d, width = KdaColumns(config_).width;
   const PackedWeights::Part gate = config_.full_rank_gate
                                        ? PackedWeights::Part{name + "g_proj", width}
                                        : PackedWeights::Part{name + "g_a_proj", d};
@@ -54,7 +39,7 @@ KdaLayer::KdaLayer(const ModelConfig& config, PackedWeights& weights, const std:
 void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const ForwardBatch& batch,
                        const CacheMemory& memory, KdaScratch& scratch,
                        kernels::MutableRows out) const {
-  const Columns columns(config_);
+  const KdaColumns columns(config_);
   const size_t rows = batch.view.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);
   ops.matmul(scratch.in.columns(columns.decay), *decay_, scratch.decay.rows(), rows);

@@ -1,31 +1,16 @@
 #include "runtime/mla_layer.hpp"
 
+#include "runtime/layer_columns.hpp"
+
 namespace runtime {
 
-namespace {
-
-// q_a_layernorm and kv_a_layernorm alone keep their class's default instead of rms_norm_eps.
-constexpr float kLatentNormEps = 1e-6f;
-
-struct Columns {
-  size_t query_width, value_width;    // all heads
-  size_t query, gate, latent, total;  // first columns of the stacked input projection
-  explicit Columns(const MlaConfig& mla)
-      : query_width(size_t{mla.heads} * (mla.d_nope + mla.d_rope)),
-        value_width(size_t{mla.heads} * mla.d_v) {
-    query = 0;
-    gate = mla.q_lora != 0 ? mla.q_lora : query_width;
-    latent = gate + (mla.output_gate ? value_width : 0);
-    total = latent + mla.kv_lora + mla.d_rope;
-  }
-};
-
-}  // namespace
-
 MlaScratch::MlaScratch(const ModelConfig& config, size_t max_rows) {
-  const Columns columns(config.mla);
+  const MlaColumns columns(config.mla);
   in = RowBuffer(max_rows, columns.total);
-  if (config.mla.q_lora != 0) q = RowBuffer(max_rows, columns.query_width);
+  if (config.mla.q_lora != 0) {
+    bottleneck = RowBuffer(max_rows, config.mla.q_lora);
+    q = RowBuffer(max_rows, columns.query_width);
+  }
   out = RowBuffer(max_rows, columns.value_width);
 }
 
@@ -35,7 +20,7 @@ MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std:
       page_offset_(page_offset),
       page_tokens_(options.page_tokens),
       kv_dtype_(options.kv_dtype) {
-  const Columns columns(config_);
+  const MlaColumns columns(config_);
   const size_t hidden = config.hidden, latent = config_.kv_lora;
   std::vector<PackedWeights::Part> parts;
   if (config_.q_lora != 0) {
@@ -54,7 +39,7 @@ MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std:
   // kv_b_proj: per head, d_nope rows W_kc over d_v rows W_vc, each [.., kv_lora].
   const size_t head_rows = size_t{config_.d_nope} + config_.d_v;
   const auto kv_b =
-      weights.file().table(name + "kv_b_proj.weight", config_.heads * head_rows, latent);
+      weights.source().table(name + "kv_b_proj.weight", config_.heads * head_rows, latent);
   const size_t row_bytes = latent * kernels::dtype_bytes(kv_b.dtype);
   for (size_t head = 0; head < config_.heads; ++head) {
     const std::byte* first =
@@ -76,15 +61,16 @@ MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std:
 void MlaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
                        const CacheMemory& memory, MlaScratch& scratch,
                        kernels::MutableRows out) const {
-  const Columns columns(config_);
+  const MlaColumns columns(config_);
   const size_t rows = batch.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);
 
   kernels::MlaArgs args;
   args.q = scratch.in.columns(columns.query);
   if (q_ != nullptr) {
-    const auto bottleneck = scratch.in.columns(columns.query);
-    ops.rms_norm(bottleneck, q_norm_.data(), kLatentNormEps, bottleneck, rows, config_.q_lora);
+    const auto bottleneck = scratch.bottleneck.rows();
+    ops.rms_norm(scratch.in.rows(), q_norm_.data(), kLatentNormEps, bottleneck, rows,
+                 config_.q_lora);
     ops.matmul(bottleneck, *q_, scratch.q.rows(), rows);
     args.q = scratch.q.rows();
   }

@@ -13,11 +13,15 @@
 
 namespace runtime {
 
+// q_a_layernorm and kv_a_layernorm alone keep their class's default instead of rms_norm_eps.
+inline constexpr float kLatentNormEps = 1e-6f;
+
 // Scratch that all MLA layers of a model share.
 struct MlaScratch {
   RowBuffer in;  // [rows, query (q_lora, or heads * (d_nope + d_rope)) | gate heads * d_v | kv_lora
                  // + d_rope]
-  RowBuffer q;   // [rows, heads * (d_nope + d_rope)]; only with q_lora
+  RowBuffer bottleneck;  // [rows, q_lora] normalised; only with q_lora, as is
+  RowBuffer q;           // [rows, heads * (d_nope + d_rope)]
   RowBuffer out;  // [rows, heads * d_v]
   MlaScratch(const ModelConfig& config, size_t max_rows);
 };

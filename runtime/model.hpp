@@ -55,11 +55,11 @@ struct ModelOptions {
 };
 
 class ModelConfig;
-class WeightsFile;
+class WeightSource;
 
 // The K3 / Kimi-Linear family. Throws std::runtime_error naming the tensor or config key that is
 // wrong.
-std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightsFile& weights,
+std::unique_ptr<Model> load_hybrid_model(const ModelConfig& config, const WeightSource& weights,
                                          kernels::Ops& ops, const ModelOptions& options);
 
 // A model without arithmetic: logits of a row depend only on its token and vocabulary. Measures

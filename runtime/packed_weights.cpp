@@ -37,7 +37,7 @@ kernels::MatrixPtr PackedWeights::pack(const MatrixView& view) {
 }
 
 kernels::MatrixPtr PackedWeights::matrix(const std::string& name, size_t n, size_t k) {
-  return pack(file_.matrix(name, n, k));
+  return pack(source_.matrix(name, n, k));
 }
 
 kernels::MatrixPtr PackedWeights::stack(std::span<const Part> parts, size_t k) {
@@ -45,7 +45,7 @@ kernels::MatrixPtr PackedWeights::stack(std::span<const Part> parts, size_t k) {
   size_t n = 0;
   bool same = true;
   for (const Part& part : parts) {
-    views.push_back(file_.table(part.name + ".weight", part.n, k));
+    views.push_back(source_.table(part.name + ".weight", part.n, k));
     same = same && views.back().dtype == views.front().dtype;
     n += part.n;
   }
@@ -83,11 +83,11 @@ std::vector<float> PackedWeights::vector(const std::string& name, size_t count) 
 }
 
 std::vector<float> PackedWeights::floats(const std::string& name, std::vector<uint64_t> shape) {
-  return counted(file_.floats(name, std::move(shape)));
+  return counted(source_.floats(name, std::move(shape)));
 }
 
 std::vector<float> PackedWeights::padded(const std::string& name, size_t count) {
-  return counted(file_.padded_floats(name, count));
+  return counted(source_.padded_floats(name, count));
 }
 
 }  // namespace runtime

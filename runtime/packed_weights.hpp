@@ -1,5 +1,5 @@
-// Takes one layer's weights out of a weights file into the layout the kernels stream. Invariant:
-// what was taken no longer needs the file.
+// Takes one layer's weights out of their source into the layout the kernels stream. Invariant:
+// what was taken no longer needs the source.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "kernels/ops.hpp"
-#include "runtime/weights.hpp"
+#include "runtime/weight_source.hpp"
 
 namespace runtime {
 
 class PackedWeights {
  public:
-  PackedWeights(const WeightsFile& file, kernels::Ops& ops) : file_(file), ops_(ops) {}
+  PackedWeights(const WeightSource& source, kernels::Ops& ops) : source_(source), ops_(ops) {}
 
   // One part of a stack: the linear layer `name` with `n` outputs.
   struct Part {
@@ -30,13 +30,13 @@ class PackedWeights {
   std::vector<float> floats(const std::string& name, std::vector<uint64_t> shape);
   std::vector<float> padded(const std::string& name, size_t count);
 
-  const WeightsFile& file() const { return file_; }
+  const WeightSource& source() const { return source_; }
   uint64_t bytes() const { return bytes_; }  // of everything taken so far
 
  private:
   std::vector<float> counted(std::vector<float> values);
 
-  const WeightsFile& file_;
+  const WeightSource& source_;
   kernels::Ops& ops_;
   uint64_t bytes_ = 0;
 };

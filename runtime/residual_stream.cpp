@@ -4,27 +4,22 @@
 
 namespace runtime {
 
-ResidualStream::ResidualStream(const ModelConfig& config, size_t max_rows)
+ResidualGains::ResidualGains(const ModelConfig& config)
     : hidden_(config.hidden),
       layers_(config.layer_count()),
-      block_(config.residual_block),
-      eps_(config.norm_eps),
-      gains_(2 * size_t{layers_} + 1) {
-  const size_t bank_rows = block_ == 0 ? 0 : (layers_ + block_ - 1) / block_;
-  for (size_t i = 0; i <= bank_rows; ++i) sums_.emplace_back(max_rows, hidden_);
-  for (size_t i = 0; i < bank_rows; ++i) scores_.emplace_back(max_rows, gains_.size());
-}
+      mixes_(config.residual_block != 0),
+      gains_(2 * size_t{layers_} + 1) {}
 
-ResidualStream::Gain ResidualStream::load_gain(PackedWeights& weights, const std::string& norm,
-                                               const std::string& proj) const {
+ResidualGains::Gain ResidualGains::load_gain(PackedWeights& weights, const std::string& norm,
+                                             const std::string& proj) const {
   Gain gain = weights.vector(norm + ".weight", hidden_);
   const auto projection = weights.floats(proj + ".weight", {1, hidden_});
   for (size_t i = 0; i < hidden_; ++i) gain[i] *= projection[i];
   return gain;
 }
 
-void ResidualStream::load(PackedWeights& weights) {
-  if (block_ == 0) return;
+void ResidualGains::load(PackedWeights& weights) {
+  if (!mixes_) return;
   for (uint32_t layer = 0; layer < layers_; ++layer) {
     const std::string name = "model.layers." + std::to_string(layer) + ".";
     // Layer 0 reads the bare embedding: its bank is empty, so it has nothing to mix.
@@ -38,7 +33,16 @@ void ResidualStream::load(PackedWeights& weights) {
   gains_.back() = load_gain(weights, "model.output_attn_res_norm", "model.output_attn_res_proj");
 }
 
-kernels::MutableRows ResidualStream::begin(size_t rows) {
+ResidualStream::ResidualStream(const ModelConfig& config, size_t max_rows)
+    : hidden_(config.hidden), block_(config.residual_block), eps_(config.norm_eps) {
+  const size_t layers = config.layer_count();
+  const size_t bank_rows = block_ == 0 ? 0 : (layers + block_ - 1) / block_;
+  for (size_t i = 0; i <= bank_rows; ++i) sums_.emplace_back(max_rows, hidden_);
+  for (size_t i = 0; i < bank_rows; ++i) scores_.emplace_back(max_rows, 2 * layers + 1);
+}
+
+kernels::MutableRows ResidualStream::begin(const ResidualGains& gains, size_t rows) {
+  gains_ = &gains;
   rows_ = rows;
   banked_ = 0;
   prefix_empty_ = false;
@@ -63,7 +67,7 @@ void ResidualStream::ffn_input(kernels::Ops& ops, uint32_t layer, const float* n
 // `next_mix` on.
 void ResidualStream::bank(kernels::Ops& ops, size_t next_mix) {
   next_gains_.clear();
-  for (size_t i = next_mix; i < gains_.size(); ++i) next_gains_.push_back(gains_[i].data());
+  for (size_t i = next_mix; i < gains_->count(); ++i) next_gains_.push_back(gains_->gain(i));
   ops.residual_scores(sums_[banked_].rows(), next_gains_, eps_, scores_[banked_].columns(next_mix),
                       rows_, hidden_);
   ++banked_;
@@ -73,7 +77,7 @@ void ResidualStream::bank(kernels::Ops& ops, size_t next_mix) {
 
 void ResidualStream::read_out(kernels::Ops& ops, size_t first, size_t count, const float* norm,
                               kernels::MutableRows out) {
-  mix(ops, gains_.size() - 1, first, count, norm, out);
+  mix(ops, gains_->count() - 1, first, count, norm, out);
 }
 
 // The prefix of every row holds the sublayer's output now.
@@ -101,7 +105,7 @@ void ResidualStream::mix(kernels::Ops& ops, size_t index, size_t first, size_t c
   args.restart = prefix_empty_;
   args.bank = bank_;
   args.bank_scores = bank_scores_;
-  args.gain = gains_[index].data();
+  args.gain = gains_->gain(index);
   args.norm = norm;
   args.eps = eps_;
   args.out = out;

@@ -15,13 +15,33 @@
 
 namespace runtime {
 
+// The gains w_norm * w_proj of all mixes: layer by layer that of the attention and of the ffn, then
+// that of the readout. Empty where there is nothing to mix.
+class ResidualGains {
+ public:
+  explicit ResidualGains(const ModelConfig& config);
+  void load(PackedWeights& weights);  // before the first forward
+
+  size_t count() const { return gains_.size(); }
+  const float* gain(size_t mix) const { return gains_[mix].data(); }  // [hidden]
+
+ private:
+  using Gain = std::vector<float>;
+  Gain load_gain(PackedWeights& weights, const std::string& norm, const std::string& proj) const;
+
+  size_t hidden_;
+  uint32_t layers_;
+  bool mixes_;
+  std::vector<Gain> gains_;
+};
+
 class ResidualStream {
  public:
   ResidualStream(const ModelConfig& config, size_t max_rows);
-  void load(PackedWeights& weights);  // the gains of all mixes; before the first forward
 
-  // Starts a forward of `rows` rows; the embedding goes into what is returned.
-  kernels::MutableRows begin(size_t rows);
+  // Starts a forward of `rows` rows; the embedding goes into what is returned. `gains` must outlive
+  // the forward.
+  kernels::MutableRows begin(const ResidualGains& gains, size_t rows);
   // What layer `layer`'s attention reads, normalised with weight `norm`. At the start of a block it
   // also banks the prefix and restarts it.
   void attention_input(kernels::Ops& ops, uint32_t layer, const float* norm,
@@ -35,19 +55,15 @@ class ResidualStream {
                 kernels::MutableRows out);
 
  private:
-  // A mix's gain w_norm * w_proj, [hidden]; empty where there is nothing to mix.
-  using Gain = std::vector<float>;
-  Gain load_gain(PackedWeights& weights, const std::string& norm, const std::string& proj) const;
   void mix(kernels::Ops& ops, size_t index, size_t first, size_t count, const float* norm,
            kernels::MutableRows out);
   void absorbed();
   void bank(kernels::Ops& ops, size_t next_mix);
 
   size_t hidden_;
-  uint32_t layers_;
   uint32_t block_;  // layers per bank row; 0: ordinary residuals
   float eps_;
-  std::vector<Gain> gains_;  // of each mix: layer by layer attention and ffn, then the readout
+  const ResidualGains* gains_ = nullptr;
   size_t rows_ = 0;
   // [bank rows + 1][max_rows, hidden]: the bank in push order, then the prefix.
   std::vector<RowBuffer> sums_;

@@ -1,7 +1,6 @@
 // The weights of a Hugging Face directory by tensor name: one model.safetensors, or shards listed
 // in model.safetensors.index.json. Names are given without the `language_model.` prefix that K3
-// files carry. Invariant: what a lookup returns has the shape that was asked for and a dtype the
-// kernels take.
+// files carry.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/ops.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/weight_source.hpp"
 
 namespace runtime {
 
-class WeightsFile {
+class WeightsFile final : public WeightSource {
  public:
   // Throws std::runtime_error naming the file or tensor that is wrong.
   static WeightsFile load(const std::string& directory);
@@ -26,16 +25,11 @@ class WeightsFile {
   // Of every tensor's name, dtype, shape and bytes: reads all of them once, at the speed of memory.
   uint64_t digest() const;
   bool contains(std::string_view name) const;
-  // A linear layer's weight [n, k]: tensor `name`.weight (F32, F16, BF16), or `name`.weight_packed
-  // with `name`.weight_scale (MXFP4). Points into the mapped file: valid while this object lives.
-  kernels::MatrixView matrix(const std::string& name, size_t n, size_t k) const;
-  kernels::MatrixView table(const std::string& name, size_t n,
-                            size_t k) const;  // the full tensor name; not MXFP4
-  // The tensor `name` as fp32, of exactly this shape.
-  std::vector<float> floats(const std::string& name, std::vector<uint64_t> shape) const;
-  // The first `count` values of a tensor that has one long axis, which may be padded ([128], [1, 1,
-  // heads, 1]).
-  std::vector<float> padded_floats(const std::string& name, size_t count) const;
+  // Views point into the mapped file.
+  kernels::MatrixView matrix(const std::string& name, size_t n, size_t k) const override;
+  kernels::MatrixView table(const std::string& name, size_t n, size_t k) const override;
+  std::vector<float> floats(const std::string& name, std::vector<uint64_t> shape) const override;
+  std::vector<float> padded_floats(const std::string& name, size_t count) const override;
 
  private:
   WeightsFile() = default;
