@@ -86,17 +86,18 @@ void write_tokenizer_files(const std::string& directory, uint32_t vocab) {
     throw std::runtime_error("vocab_size is " + std::to_string(vocab) +
                              "; a tokenizer needs 512 or more: 256 bytes and 256 special tokens");
   }
-  const uint32_t base = vocab - kSpecials;
-  std::string ranks;
-  const auto sequences = byte_sequences(base);
-  for (size_t rank = 0; rank < sequences.size(); ++rank) {
-    ranks += base64(sequences[rank]) + " " + std::to_string(rank) + "\n";
-  }
-  write_text(directory + "/tiktoken.model", ranks);
+  write_tokenizer_files(directory, byte_sequences(vocab - kSpecials));
+}
+
+void write_tokenizer_files(const std::string& directory, const std::vector<std::string>& ranks) {
+  std::string model;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    model += base64(ranks[rank]) + " " + std::to_string(rank) + "\n";
+  write_text(directory + "/tiktoken.model", model);
 
   boost::json::object added;
   for (uint32_t offset = 0; offset < kSpecials; ++offset) {
-    const uint32_t id = base + offset;
+    const size_t id = ranks.size() + offset;
     const auto named = special_names().find(offset);
     const std::string name = named != special_names().end()
                                  ? std::string(named->second)
