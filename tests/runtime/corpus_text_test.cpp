@@ -32,9 +32,10 @@ int legs = 4;
 
   return legs;
 </pre></body></html>)";
-  CHECK(runtime::html_to_text(html) ==
-        "Cats & dogs\n\nOn animals\n\nA cat is small.\n\n- purrs\n- sleeps\n\ncat | 4\nbird | 2\n\n"
-        "int legs = 4;\n\n  return legs;\n");
+  CHECK(
+      runtime::html_to_text(html) ==
+      "Cats & dogs\n\nOn animals\n\nA cat is small.\n\n- purrs\n\n- sleeps\n\ncat | 4\nbird | 2\n\n"
+      "int legs = 4;\n\n  return legs;\n");
 }
 
 TEST_CASE("A title that is the first heading is not repeated, and broken HTML still gives text",
