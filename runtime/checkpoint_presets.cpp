@@ -137,7 +137,7 @@ json::object kimi_linear(const Geometry& g) {
 }  // namespace
 
 std::vector<std::string_view> preset_names() {
-  return {"tiny-k3", "tiny-linear", "bench-k3", "bench-linear"};
+  return {"tiny-k3", "tiny-linear", "bench-k3", "bench-linear", "train-k3", "chat-k3"};
 }
 
 json::object preset_config(std::string_view name) {
@@ -165,6 +165,20 @@ json::object preset_config(std::string_view name) {
     g.full_attention = {4, 7};
     return kimi_linear(g);
   }
+  if (name == "train-k3" || name == "chat-k3") {
+    g.vocab = 4096;
+    g.layers = 8;
+    g.dense_width = 768;
+    g.d_v = 64;
+    g.expert_width = 128;
+    g.full_attention = {4, 8};
+    // The model that ships: 4096 ranks beside the special tokens, and small enough in bf16.
+    if (name == "chat-k3") {
+      g.vocab = 4352;
+      g.expert_width = 96;
+    }
+    return k3(g, 96, 128);
+  }
   g = {.vocab = 16384,
        .hidden = 1024,
        .layers = 12,
@@ -187,7 +201,7 @@ json::object preset_config(std::string_view name) {
     return kimi_linear(g);
   }
   throw std::runtime_error("unknown preset \"" + std::string(name) +
-                           "\"; presets are tiny-k3, tiny-linear, bench-k3 and bench-linear");
+                           "\"; presets are tiny-k3, tiny-linear, bench-k3, bench-linear, train-k3 and chat-k3");
 }
 
 }  // namespace runtime

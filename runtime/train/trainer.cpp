@@ -1,0 +1,173 @@
+#include "runtime/train/trainer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/base/verify.hpp"
+
+namespace runtime {
+
+double LearningRate::at(uint64_t step) const {
+  if (step < warmup_steps)
+    return rate * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
+  if (step + 1 >= steps) return rate * last_share;
+  const double way = static_cast<double>(step - warmup_steps) /
+                     static_cast<double>(std::max<uint64_t>(1, steps - 1 - warmup_steps));
+  return rate * (last_share + (1 - last_share) * 0.5 * (1 + std::cos(std::numbers::pi * way)));
+}
+
+Trainer::Trainer(const ModelConfig& config, ParameterStore& parameters,
+                 const TrainerOptions& options)
+    : config_(config),
+      parameters_(parameters),
+      options_(options),
+      pool_(options.threads),
+      packing_ops_(kernels::make_cpu_ops(options.threads)) {
+  model_options_.max_rows = static_cast<uint32_t>(options.rows);
+  const size_t size = parameters.layout().size();
+  grads_.assign(options.shards, std::vector<float>(size));
+  first_.resize(size);
+  second_.resize(size);
+  squares_.resize(parameters.layout().all().size());
+  for (size_t i = 0; i < options.shards; ++i) {
+    workers_.push_back(std::make_unique<TrainingWorker>(config, model_options_));
+    views_.emplace_back(config, parameters.layout(), parameters.values(), grads_[i].data());
+  }
+  parameters_.refresh(pool_);
+}
+
+void Trainer::resume(uint64_t steps_done, uint64_t steps_skipped) {
+  steps_done_ = steps_done;
+  steps_skipped_ = steps_skipped;
+  parameters_.refresh(pool_);
+}
+
+std::unique_ptr<HybridNetwork> Trainer::pack() {
+  return std::make_unique<HybridNetwork>(config_, parameters_, *packing_ops_, model_options_);
+}
+
+StepReport Trainer::step(const std::vector<TrainingBatch>& shards) {
+  VERIFY(shards.size() == options_.shards);
+  const auto network = pack();
+  std::vector<double> loss(shards.size());
+  pool_.parallel_for(shards.size(), [&](size_t i, unsigned) {
+    loss[i] = workers_[i]->train(*network, views_[i], shards[i]).loss;
+  });
+  StepReport report;
+  double learned = 0;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    report.loss += loss[i];
+    report.tokens += shards[i].rows();
+    learned += shards[i].weight();
+  }
+  learned = std::max(learned, 1.0);
+  report.loss /= learned;
+  report.grad_norm = std::sqrt(reduce()) / learned;
+  report.rate = options_.learning_rate.at(steps_done_);
+  report.skipped = !std::isfinite(report.loss) || !std::isfinite(report.grad_norm);
+  ++steps_done_;
+  if (report.skipped) {
+    ++steps_skipped_;
+    forget_gradients();
+  } else {
+    apply(report.rate, learned, report.grad_norm);
+    balance_experts();
+    parameters_.refresh_experts(pool_);
+  }
+  return report;
+}
+
+// The shards' gradients become their sum, in the first shard's array. Returns the sum of squares.
+double Trainer::reduce() {
+  const auto& all = parameters_.layout().all();
+  pool_.parallel_for(all.size(), [&](size_t i, unsigned) {
+    std::vector<float*> shards;
+    for (auto& grads : grads_) shards.push_back(grads.data() + all[i].offset);
+    squares_[i] = kernels::sum_shards(shards, all[i].count);
+  });
+  double sum = 0;
+  for (const double one : squares_) sum += one;
+  return sum;
+}
+
+void Trainer::forget_gradients() {
+  std::fill(grads_[0].begin(), grads_[0].end(), 0.0f);
+}
+
+void Trainer::apply(double rate, double tokens, double grad_norm) {
+  kernels::AdamW step;
+  step.rate = static_cast<float>(rate);
+  step.beta1 = options_.beta1;
+  step.beta2 = options_.beta2;
+  step.epsilon = options_.epsilon;
+  // Skipped steps leave the moments alone, so they do not count.
+  const auto moves = static_cast<int>(steps_done_ - steps_skipped_);
+  const auto correction = [moves](float beta) {
+    double power = 1;
+    for (int i = 0; i < moves && power > 1e-12; ++i) power *= static_cast<double>(beta);
+    return static_cast<float>(1 - power);
+  };
+  step.correction1 = correction(options_.beta1);
+  step.correction2 = correction(options_.beta2);
+  const double clip = std::min(1.0, static_cast<double>(options_.clip) / (grad_norm + 1e-12));
+  step.grad_scale = static_cast<float>(clip / tokens);
+  const auto& all = parameters_.layout().all();
+  pool_.parallel_for(all.size(), [&](size_t i, unsigned) {
+    const Parameter& p = all[i];
+    if (!p.learned) return;
+    kernels::AdamW own = step;
+    own.decay = p.decays ? options_.weight_decay : 0;
+    const bool expert = parameters_.quantised() && p.precision == Precision::kExpert;
+    kernels::adamw_step(own, {parameters_.masters() + p.offset, first_.data() + p.offset,
+                              second_.data() + p.offset, grads_[0].data() + p.offset,
+                              parameters_.values() + p.offset, p.count,
+                              p.precision != Precision::kFloat && !expert});
+  });
+}
+
+// Without an auxiliary loss (Wang et al. 2024): an expert chosen less often than the mean becomes
+// easier to choose. The bias acts on the choice alone and has no gradient.
+void Trainer::balance_experts() {
+  if (options_.balance_rate == 0) return;
+  for (uint32_t layer = 0; layer < config_.layer_count(); ++layer) {
+    if (!config_.is_moe(layer)) continue;
+    std::vector<uint64_t> load(config_.ffn.experts);
+    uint64_t total = 0;
+    for (const auto& worker : workers_) {
+      const auto one = worker->expert_load(layer);
+      for (size_t i = 0; i < load.size(); ++i) load[i] += one[i];
+    }
+    for (const uint64_t one : load) total += one;
+    const Parameter& bias = parameters_.layout().at(
+        "model.layers." + std::to_string(layer) + ".block_sparse_moe.gate.e_score_correction_bias");
+    for (size_t i = 0; i < load.size(); ++i) {
+      const uint64_t scaled = load[i] * load.size();
+      const float move = scaled == total ? 0.0f : options_.balance_rate;
+      float& value = parameters_.masters()[bias.offset + i];
+      value += scaled < total ? move : -move;
+      parameters_.values()[bias.offset + i] = value;
+    }
+  }
+}
+
+Trainer::Evaluation Trainer::evaluate(const std::vector<TrainingBatch>& batches) {
+  const auto network = pack();
+  std::vector<double> loss(batches.size());
+  // A worker serves one thread; which batches it takes does not matter.
+  std::atomic<size_t> next{0};
+  pool_.parallel_for(std::min(workers_.size(), batches.size()), [&](size_t worker, unsigned) {
+    for (size_t i = next++; i < batches.size(); i = next++)
+      loss[i] = workers_[worker]->evaluate(*network, batches[i]).loss;
+  });
+  Evaluation evaluation;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    evaluation.loss += loss[i];
+    evaluation.tokens += batches[i].weight();
+  }
+  evaluation.loss /= std::max(evaluation.tokens, 1.0);
+  return evaluation;
+}
+
+}  // namespace runtime

@@ -1,0 +1,59 @@
+// Forward and backward of one shard of a batch on one thread: the serving forward with its
+// intermediate rows kept, then the gradients. Invariant: everything large is allocated once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/ops.hpp"
+#include "kernels/train/gradient_ops.hpp"
+#include "runtime/hybrid_network.hpp"
+#include "runtime/train/network_backward.hpp"
+#include "runtime/train/training_batch.hpp"
+
+namespace runtime {
+
+class TrainingWorker {
+ public:
+  // `config` must outlive the worker.
+  TrainingWorker(const ModelConfig& config, const ModelOptions& options);
+
+  // The loss of each row, unweighted: the cross entropy of its target in nats; rows of weight 0 get
+  // 0. Valid until the next call.
+  struct Result {
+    double loss = 0;  // sum over rows of weight * loss
+    std::span<const float> row_loss;
+  };
+  // Adds the gradients of the batch's weighted loss to those of `parameters`.
+  Result train(const HybridNetwork& network, const NetworkParameters<float>& parameters,
+               const TrainingBatch& batch);
+  // The losses alone.
+  Result evaluate(const HybridNetwork& network, const TrainingBatch& batch);
+  // How often each expert of a layer was chosen by the last batch, [experts]; zero if not a
+  // mixture.
+  std::vector<uint32_t> expert_load(uint32_t layer);
+
+ private:
+  void forward(const HybridNetwork& network, const TrainingBatch& batch);
+  void reserve_cache(const CacheGeometry& geometry, const TrainingBatch& batch);
+  Tape<float> tape(const TrainingBatch& batch, const float* embedding);
+  Result head(const HybridNetwork& network, const NetworkParameters<float>* parameters,
+              const TrainingBatch& batch);
+
+  const ModelConfig& config_;
+  ModelOptions options_;
+  std::unique_ptr<kernels::Ops> ops_;
+  std::unique_ptr<kernels::GradientOps<float>> gradient_ops_;
+  Workspace work_;
+  NetworkBackward<float> backward_;
+  std::vector<float> states_, pages_;  // of the batch's sequences, each empty at first
+  CacheMemory memory_;
+  std::vector<kernels::Segment> segments_;
+  std::vector<uint32_t> page_table_, wanted_;  // wanted: rows with a weight
+  RowBuffer embedded_, logits_, dhead_, dwanted_;
+  std::vector<float> row_loss_, wanted_weight_, wanted_loss_;
+  std::vector<int32_t> wanted_target_;
+};
+
+}  // namespace runtime
