@@ -76,11 +76,13 @@ void HybridNetwork::forward(kernels::Ops& ops, const ForwardBatch& batch,
   VERIFY(batch.tokens.size() == rows);
   ResidualStream& stream = work.stream;
 
+  if (work.timer != nullptr) work.timer->start();
   ops.embed(embedding_, batch.tokens, stream.begin(gains_, rows));
   for (uint32_t index = 0; index < config_.layer_count(); ++index) {
     const Layer& layer = layers_[index];
     const auto& attention = work.sublayer(2 * size_t{index});
     stream.attention_input(ops, index, layer.attention_norm.data(), attention.normed.rows());
+    lap(work.timer, NetworkPart::kResiduals);
     if (layer.kda != nullptr) {
       layer.kda->forward(ops, attention.normed.rows(), batch, memory, work.kda(index),
                          attention.out.rows());
@@ -88,13 +90,17 @@ void HybridNetwork::forward(kernels::Ops& ops, const ForwardBatch& batch,
       layer.mla->forward(ops, attention.normed.rows(), batch.view, memory, work.mla(index),
                          attention.out.rows());
     }
+    lap(work.timer, layer.kda != nullptr ? NetworkPart::kKda : NetworkPart::kMla);
     stream.add(attention.out.rows());
     const auto& ffn = work.sublayer(2 * size_t{index} + 1);
     stream.ffn_input(ops, index, layer.ffn_norm.data(), ffn.normed.rows());
+    lap(work.timer, NetworkPart::kResiduals);
     layer.ffn->forward(ops, ffn.normed.rows(), rows, work.ffn(index), ffn.out.rows());
+    lap(work.timer, config_.is_moe(index) ? NetworkPart::kMixture : NetworkPart::kDense);
     stream.add(ffn.out.rows());
   }
   read_out(ops, batch, work);
+  lap(work.timer, NetworkPart::kResiduals);
 }
 
 // The readout and the last norm are computed for the wanted rows only, gathered in runs of

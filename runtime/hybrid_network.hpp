@@ -12,6 +12,7 @@
 #include "runtime/mla_layer.hpp"
 #include "runtime/model.hpp"
 #include "runtime/model_config.hpp"
+#include "runtime/part_timer.hpp"
 #include "runtime/residual_stream.hpp"
 #include "runtime/state_layout.hpp"
 
@@ -38,6 +39,7 @@ class Workspace {
   ResidualStream stream;
   RowBuffer head;        // [logit rows, hidden] lm_head input, kept until the next forward
   size_t head_rows = 0;  // of head that the last forward filled
+  PartTimer* timer = nullptr;
 
  private:
   std::vector<Sublayer> sublayers_;

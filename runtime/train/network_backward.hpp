@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/part_timer.hpp"
 #include "runtime/train/attention_backward.hpp"
 #include "runtime/train/ffn_backward.hpp"
 
@@ -29,26 +30,33 @@ class NetworkBackward {
 
   // dhead: [rows, hidden]. Adds to the gradients of `parameters` (but not of the head's matrix).
   void run(const Tape<Real>& tape, const NetworkParameters<Real>& parameters,
-           kernels::Grid<const Real> dhead) {
+           kernels::Grid<const Real> dhead, PartTimer* timer = nullptr) {
+    if (timer != nullptr) timer->start();
     sum_prefixes(tape);
     clear_sums(tape.rows);
     const size_t layers = config_.layer_count();
     mix(tape, parameters, 2 * layers, dhead);
+    lap(timer, NetworkPart::kResiduals);
     const auto dnormed = dnormed_.take(tape.rows, config_.hidden);
     for (size_t layer = layers; layer-- > 0;) {
       const LayerTape<Real>& at = tape.layers[layer];
       const auto& w = parameters.layers[layer];
       ffn_backward<Real>(ops_, config_, static_cast<uint32_t>(layer), w.ffn, at.ffn,
                          {tape.rows, at.ffn_in, dprefix_, dnormed}, ffn_);
+      lap(timer, config_.is_moe(static_cast<uint32_t>(layer)) ? NetworkPart::kMixture
+                                                             : NetworkPart::kDense);
       mix(tape, parameters, 2 * layer + 1, dnormed);
+      lap(timer, NetworkPart::kResiduals);
       const AttentionRows<Real> rows{tape.rows, tape.sequences, at.attention_in, dprefix_, dnormed};
       if (w.kda.has_value()) {
         kda_backward<Real>(ops_, config_, *w.kda, at.kda, rows, attention_);
       } else {
         mla_backward<Real>(ops_, config_, *w.mla, at.mla, rows, attention_);
       }
+      lap(timer, w.kda.has_value() ? NetworkPart::kKda : NetworkPart::kMla);
       if (restarts(layer)) std::swap(dprefix_, dbank_[layer / config_.residual_block]);
       mix(tape, parameters, 2 * layer, dnormed);
+      lap(timer, NetworkPart::kResiduals);
     }
     embedding_grad(tape, parameters.embedding.grad);
   }

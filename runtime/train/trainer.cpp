@@ -152,6 +152,13 @@ void Trainer::balance_experts() {
   }
 }
 
+std::array<double, kNetworkParts> Trainer::seconds() const {
+  std::array<double, kNetworkParts> sum{};
+  for (const auto& worker : workers_)
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += worker->timer().seconds()[i];
+  return sum;
+}
+
 Trainer::Evaluation Trainer::evaluate(const std::vector<TrainingBatch>& batches) {
   const auto network = pack();
   std::vector<double> loss(batches.size());

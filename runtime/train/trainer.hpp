@@ -5,6 +5,7 @@
 // into the same shards, whose gradients are summed in order; threads only decide who computes one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,6 +58,8 @@ class Trainer {
     double loss = 0, tokens = 0;
   };
   Evaluation evaluate(const std::vector<TrainingBatch>& batches);
+  // Processor seconds of all shards, part by part.
+  std::array<double, kNetworkParts> seconds() const;
 
   // What a checkpoint keeps beside the masters.
   uint64_t steps_done() const { return steps_done_; }

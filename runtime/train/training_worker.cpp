@@ -26,7 +26,9 @@ TrainingWorker::TrainingWorker(const ModelConfig& config, const ModelOptions& op
       embedded_(options.max_rows, config.hidden),
       logits_(std::min<size_t>(kHeadRows, options.max_rows), config.vocab),
       dhead_(options.max_rows, config.hidden),
-      dwanted_(options.max_rows, config.hidden) {}
+      dwanted_(options.max_rows, config.hidden) {
+  work_.timer = &timer_;
+}
 
 TrainingWorker::Result TrainingWorker::train(const HybridNetwork& network,
                                              const NetworkParameters<float>& parameters,
@@ -42,7 +44,7 @@ TrainingWorker::Result TrainingWorker::train(const HybridNetwork& network,
       std::fill_n(dhead.row(row), config_.hidden, 0.0f);
     }
   }
-  backward_.run(tape(batch, parameters.embedding.value), parameters, dhead);
+  backward_.run(tape(batch, parameters.embedding.value), parameters, dhead, &timer_);
   return result;
 }
 
@@ -113,6 +115,7 @@ TrainingWorker::Result TrainingWorker::head(const HybridNetwork& network,
     wanted_weight_.push_back(batch.weights[row]);
   }
   Result result;
+  timer_.start();
   const auto logits = logits_.rows();
   for (size_t first = 0; first < count; first += kHeadRows) {
     const size_t rows = std::min(kHeadRows, count - first);
@@ -132,6 +135,7 @@ TrainingWorker::Result TrainingWorker::head(const HybridNetwork& network,
           kernels::Grid<float>{dwanted_.rows().data, dwanted_.rows().ld}.from(first));
     }
   }
+  timer_.lap(NetworkPart::kHead);
   row_loss_.assign(batch.rows(), 0);
   for (size_t i = 0; i < count; ++i) row_loss_[wanted_[i]] = wanted_loss_[i];
   result.row_loss = row_loss_;

@@ -33,6 +33,7 @@ class TrainingWorker {
   // How often each expert of a layer was chosen by the last batch, [experts]; zero if not a
   // mixture.
   std::vector<uint32_t> expert_load(uint32_t layer);
+  const PartTimer& timer() const { return timer_; }  // of all calls
 
  private:
   void forward(const HybridNetwork& network, const TrainingBatch& batch);
@@ -45,6 +46,7 @@ class TrainingWorker {
   ModelOptions options_;
   std::unique_ptr<kernels::Ops> ops_;
   std::unique_ptr<kernels::GradientOps<float>> gradient_ops_;
+  PartTimer timer_;
   Workspace work_;
   NetworkBackward<float> backward_;
   std::vector<float> states_, pages_;  // of the batch's sequences, each empty at first
