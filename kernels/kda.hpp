@@ -15,15 +15,19 @@
 
 KERNEL_NAMESPACE_BEGIN
 
-// e^g of one key channel. `rate` = exp(A_log) of the head. Bounded (K3): g = lower_bound
+// Log-decay g of one key channel. `rate` = exp(A_log) of the head. Bounded (K3): g = lower_bound
 // sigmoid(rate (f + dt)); otherwise (Kimi-Linear): g = -rate softplus(f + dt), which may be so
 // negative that e^g is 0.
 template <class F>
-KERNEL_FN F kda_decay(F f, F dt_bias, F rate, bool has_lower_bound, float lower_bound) {
+KERNEL_FN F kda_log_decay(F f, F dt_bias, F rate, bool has_lower_bound, float lower_bound) {
   const F z = f + dt_bias;
-  const F g = has_lower_bound ? F(lower_bound) * math::sigmoid(rate * z)
-                              : (F(0.0f) - rate) * math::softplus(z);
-  return math::exp(g);
+  return has_lower_bound ? F(lower_bound) * math::sigmoid(rate * z)
+                         : (F(0.0f) - rate) * math::softplus(z);
+}
+
+template <class F>
+KERNEL_FN F kda_decay(F f, F dt_bias, F rate, bool has_lower_bound, float lower_bound) {
+  return math::exp(kda_log_decay(f, dt_bias, rate, has_lower_bound, lower_bound));
 }
 
 // First half of a token: decays one state element and adds it to the prediction S^T k.
