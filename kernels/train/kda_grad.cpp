@@ -55,13 +55,14 @@ namespace {
 
 HWY_EXPORT(head_target);
 
-// Hands out arrays one after the other; with a null scratch it only counts them.
+// Hands out arrays one after the other; with a null scratch it only counts them. A few cache lines
+// lie between two: arrays of a power of two would share the sets of the caches, token by token.
 class Layout {
  public:
   explicit Layout(float* scratch) : scratch_(scratch) {}
   float* take(size_t floats) {
     const size_t at = used_;
-    used_ += (floats + 15) / 16 * 16;
+    used_ += (floats + 15) / 16 * 16 + 5 * 16;
     return scratch_ == nullptr ? nullptr : scratch_ + at;
   }
   size_t used() const { return used_; }

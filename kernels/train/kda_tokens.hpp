@@ -36,6 +36,18 @@ KERNEL_FN float dot_channels(const float* a, const float* b, size_t d) {
   return fold(sum);
 }
 
+// Rows lie far apart, where no hardware prefetch follows: a head's part of them is asked for a few
+// tokens ahead.
+constexpr size_t kTokensAhead = 6;
+
+template <class Real>
+KERNEL_FN void fetch_token(const KdaHeadGrad& h, const Grid<Real>& rows, size_t t, size_t column) {
+  if (t + kTokensAhead >= h.sequence.count) return;
+  const float* const from = rows.row(h.sequence.begin + t + kTokensAhead) + column + h.column();
+  for (size_t i = 0; i < h.d; i += 16) __builtin_prefetch(from + i);
+  __builtin_prefetch(from + h.d - 1);  // rows need not begin with a cache line
+}
+
 KERNEL_FN void load_conv_taps(const KdaHeadGrad& h) {
   const size_t count = h.args.conv_width;
   for (size_t part = 0; part < 3; ++part) {
@@ -73,11 +85,13 @@ KERNEL_FN float l2_normalise(float* x, size_t d, float scale) {
 }
 
 template <size_t W>
-void prepare_tokens(const KdaHeadGrad& h) {
+HWY_NOINLINE void prepare_tokens(const KdaHeadGrad& h) {
   const float q_scale = math::inverse_sqrt(Lanes(static_cast<float>(h.d))).first();
   const float* const dt = h.args.dt_bias + h.column();
   for (size_t t = 0; t < h.sequence.count; ++t) {
     const size_t at = t * h.d, row = h.sequence.begin + t;
+    for (size_t part = 0; part < 3; ++part) fetch_token(h, h.args.qkv, t, part * h.width());
+    fetch_token(h, h.args.decay, t, 0);
     convolve_token<W>(h, 0, t, h.q + at);
     convolve_token<W>(h, 1, t, h.k + at);
     convolve_token<W>(h, 2, t, h.v + at);
@@ -178,12 +192,14 @@ void finish_chunk(const KdaHeadGrad& h, size_t chunk) {
 
 // Gradients of the convolution's input, and of its taps where they are not frozen.
 template <size_t W>
-void convolution_grad(const KdaHeadGrad& h) {
+HWY_NOINLINE void convolution_grad(const KdaHeadGrad& h) {
   const size_t count = h.sequence.count, d = h.d;
   if (h.args.dconv != nullptr) std::fill_n(h.dtaps, 3 * W * d, 0.0f);
   for (size_t t = 0; t < count; ++t) {
     for (size_t part = 0; part < 3; ++part) {
       const float* const taps = h.taps + part * W * d;
+      fetch_token(h, h.args.qkv, t, part * h.width());
+      fetch_token(h, h.args.dqkv, t, part * h.width());
       float* const to = h.args.dqkv.row(h.sequence.begin + t) + part * h.width() + h.column();
       const float *later[W],
           *input[W];  // the sums that token t went into, and what went into its own
