@@ -1,7 +1,9 @@
 // sluice-train: makes models, and what they learn from. `init` writes a seeded random model in
-// Hugging Face layout; `corpus` and `tokenizer` are the steps before training.
+// Hugging Face layout; `corpus`, `tokenizer` and `dataset` are the steps before training.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <exception>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,6 +12,9 @@
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/checkpoint_writer.hpp"
 #include "runtime/train/corpus_builder.hpp"
+#include "runtime/train/corpus_files.hpp"
+#include "runtime/train/dataset_builder.hpp"
+#include "runtime/train/tasks/example_lines.hpp"
 #include "runtime/train/tokenizer_trainer.hpp"
 
 namespace {
@@ -60,9 +65,65 @@ void add_tokenizer(CLI::App& app) {
       ->required();
   command->add_option("--ranks", options->ranks, "Tokens besides the 256 special ones")
       ->capture_default_str();
+  command->add_option("--examples", options->examples, "Generated conversations to learn from too")
+      ->capture_default_str();
   command->final_callback([options] {
     const size_t bytes = runtime::train_tokenizer(*options);
     std::cerr << "learnt " << options->ranks << " ranks from " << bytes << " bytes of text\n";
+  });
+}
+
+void print_summary(const runtime::DatasetSummary& summary) {
+  std::cerr << "source             documents     tokens     learnt  bytes/token\n";
+  for (size_t i = 0; i < summary.size(); ++i) {
+    const auto& source = summary[i];
+    if (source.documents == 0) continue;
+    std::cerr << std::left << std::setw(18) << runtime::kTextSourceNames[i] << std::right
+              << std::setw(10) << source.documents << std::setw(11) << source.tokens
+              << std::setw(11) << source.learnt << std::setw(13) << std::fixed
+              << std::setprecision(2)
+              << static_cast<double>(source.bytes) / static_cast<double>(source.tokens) << "\n";
+  }
+}
+
+void add_dataset(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "dataset", "Turn a corpus and generated conversations into token ids to train on");
+  auto options = std::make_shared<runtime::DatasetOptions>();
+  command->add_option("--corpus", options->corpus, "Directory that `corpus` wrote")->required();
+  command->add_option("--tokenizer", options->tokenizer, "Directory that `tokenizer` wrote")
+      ->required();
+  command->add_option("--out", options->file, "The safetensors file to write")->required();
+  command->add_option("--examples", options->examples, "Generated conversations")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the conversations")->capture_default_str();
+  command->add_flag("--held-out", options->held_out,
+                    "The held-out documents, and conversations of words that no other has");
+  command->final_callback([options] { print_summary(runtime::build_dataset(*options)); });
+}
+
+struct ExamplesOptions {
+  std::string corpus;
+  uint64_t seed = 0;
+  uint32_t count = 10;
+  bool held_out = false;
+};
+
+void add_examples(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "examples", "Print generated conversations: requests for the server, with the right answers");
+  auto options = std::make_shared<ExamplesOptions>();
+  command->add_option("--corpus", options->corpus, "Directory that `corpus` wrote")->required();
+  command->add_option("--count", options->count, "How many")->capture_default_str();
+  command->add_option("--seed", options->seed, "As for `dataset`")->capture_default_str();
+  command->add_flag("--held-out", options->held_out, "As for `dataset`");
+  command->final_callback([options] {
+    const auto documents =
+        runtime::read_corpus_file(runtime::corpus_file(options->corpus, options->held_out));
+    for (uint32_t i = 0; i < options->count; ++i) {
+      runtime::write_example_line(
+          runtime::make_example({options->seed, options->held_out, &documents}, i), std::cout);
+    }
   });
 }
 
@@ -74,6 +135,8 @@ int main(int argc, char** argv) {
   add_init(app);
   add_corpus(app);
   add_tokenizer(app);
+  add_dataset(app);
+  add_examples(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -13,8 +13,12 @@ namespace runtime {
 
 void SafeTensorsWriter::add(std::string name, std::string dtype, std::vector<uint64_t> shape,
                             Fill fill) {
-  VERIFY(dtype == "BF16" || dtype == "F32" || dtype == "U8");
-  uint64_t bytes = dtype == "F32" ? 4 : dtype == "BF16" ? 2 : 1;
+  uint64_t bytes = 0;
+  if (dtype == "U8") bytes = 1;
+  if (dtype == "BF16" || dtype == "U16") bytes = 2;
+  if (dtype == "F32") bytes = 4;
+  if (dtype == "I64") bytes = 8;
+  VERIFY(bytes > 0);
   for (const uint64_t extent : shape) bytes *= extent;
   entries_.push_back({std::move(name), std::move(dtype), std::move(shape), bytes, std::move(fill)});
 }

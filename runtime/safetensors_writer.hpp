@@ -15,7 +15,7 @@ class SafeTensorsWriter {
  public:
   using Fill = std::function<void(std::span<std::byte> data)>;
 
-  // `dtype` as the format spells it: "BF16", "F32", "U8".
+  // `dtype` as the format spells it: "BF16", "F32", "U8", "U16", "I64".
   void add(std::string name, std::string dtype, std::vector<uint64_t> shape, Fill fill);
   // Throws std::runtime_error naming the path.
   void write(const std::string& path) const;

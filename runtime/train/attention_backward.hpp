@@ -103,8 +103,8 @@ void mla_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config,
   const auto kv = scratch.kv.take(rows, kv_width);
   ops.rms_norm(tape.in.columns(columns.latent), w.kv_norm.value, kLatentNormEps, normed, rows,
                latent);
-  kernels::Product<Real> expand{rows, kv_width, latent, normed, {w.kv.value, latent},
-                                false, true,    kv,     false};
+  kernels::Product<Real> expand{rows,  kv_width, latent, normed, {w.kv.value, latent},
+                                false, true,     kv,     false};
   ops.product(expand);
 
   const bool low_rank = mla.q_lora != 0;

@@ -86,8 +86,8 @@ void expert_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, size
   const auto dinner = scratch.dinner.take(count, width);
   gather_rows<Real>(z, scratch.rows, routed_width, x);
   gather_rows<Real>(dmixed, scratch.rows, routed_width, dout);
-  ops.product({count, 2 * width, routed_width, x, {w.in.value, routed_width}, false, true, hidden,
-               false});
+  ops.product(
+      {count, 2 * width, routed_width, x, {w.in.value, routed_width}, false, true, hidden, false});
   linear_input_grad<Real>(ops, {count, routed_width, width}, dout, w.out.value, dinner);
   scratch.dshare.resize(count);
   kernels::GluGrad<Real> glu;
@@ -112,10 +112,9 @@ void expert_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, size
 // All routed experts, in ascending id.
 template <class Real>
 void experts_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, size_t routed_width,
-                      const std::vector<ExpertParameters<Real>>& experts,
-                      const FfnTape<Real>& tape, kernels::Grid<const Real> z,
-                      kernels::Grid<const Real> dmixed, kernels::Grid<Real> dz,
-                      FfnBackwardScratch<Real>& scratch) {
+                      const std::vector<ExpertParameters<Real>>& experts, const FfnTape<Real>& tape,
+                      kernels::Grid<const Real> z, kernels::Grid<const Real> dmixed,
+                      kernels::Grid<Real> dz, FfnBackwardScratch<Real>& scratch) {
   scratch.dweight.assign(tape.expert.size(), 0);
   for (uint32_t id = 0; id < experts.size(); ++id) {
     scratch.rows.clear();

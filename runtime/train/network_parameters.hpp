@@ -21,20 +21,20 @@ struct Weight {
 
 template <class Real>
 struct KdaParameters {
-  Weight<Real> in;     // the stack [KdaColumns::total, hidden]
-  Weight<Real> decay;  // f_b [D, d]
-  Weight<Real> gate;   // g_b [D, d], or none
-  Weight<Real> out;    // [hidden, D]
+  Weight<Real> in;                          // the stack [KdaColumns::total, hidden]
+  Weight<Real> decay;                       // f_b [D, d]
+  Weight<Real> gate;                        // g_b [D, d], or none
+  Weight<Real> out;                         // [hidden, D]
   Weight<Real> conv, a_log, dt_bias, norm;  // [3 D, taps], [heads], [D], [d]
 };
 
 template <class Real>
 struct MlaParameters {
-  Weight<Real> in;          // the stack [MlaColumns::total, hidden]
-  Weight<Real> q_norm, q;   // [q_lora], [query width, q_lora], or none
-  Weight<Real> kv_norm;     // [kv_lora]
-  Weight<Real> kv;          // [heads * (d_nope + d_v), kv_lora]
-  Weight<Real> out;         // [hidden, heads * d_v]
+  Weight<Real> in;         // the stack [MlaColumns::total, hidden]
+  Weight<Real> q_norm, q;  // [q_lora], [query width, q_lora], or none
+  Weight<Real> kv_norm;    // [kv_lora]
+  Weight<Real> kv;         // [heads * (d_nope + d_v), kv_lora]
+  Weight<Real> out;        // [hidden, heads * d_v]
 };
 
 template <class Real>
@@ -87,8 +87,7 @@ struct NetworkParameters {
   Weight<Real> at(const std::string& name) const {
     const Parameter* parameter = layout_->find(name);
     if (parameter == nullptr) return {};
-    return {values_ + parameter->offset,
-            grads_ == nullptr ? nullptr : grads_ + parameter->offset};
+    return {values_ + parameter->offset, grads_ == nullptr ? nullptr : grads_ + parameter->offset};
   }
 
   void add_layer(const ModelConfig& config, uint32_t index) {
@@ -96,28 +95,29 @@ struct NetworkParameters {
     const std::string attention = name + "self_attn.";
     // Layer 0 reads the bare embedding: nothing is mixed, and its score parameters stay untouched.
     const bool first = index == 0;
-    mixes.push_back(
-        {first ? Weight<Real>{} : at(name + "self_attention_res_norm.weight"),
-         first ? Weight<Real>{} : at(name + "self_attention_res_proj.weight"),
-         at(name + "input_layernorm.weight")});
+    mixes.push_back({first ? Weight<Real>{} : at(name + "self_attention_res_norm.weight"),
+                     first ? Weight<Real>{} : at(name + "self_attention_res_proj.weight"),
+                     at(name + "input_layernorm.weight")});
     mixes.push_back({at(name + "mlp_res_norm.weight"), at(name + "mlp_res_proj.weight"),
                      at(name + "post_attention_layernorm.weight")});
     Layer layer;
     if (config.layers[index] == LayerKind::kKda) {
-      layer.kda = KdaParameters<Real>{
-          at(attention + "q_proj.weight"),        at(attention + "f_b_proj.weight"),
-          at(attention + "g_b_proj.weight"),      at(attention + "o_proj.weight"),
-          at(attention + "q_conv1d.weight"),      at(attention + "A_log"),
-          at(attention + "dt_bias"),              at(attention + "o_norm.weight")};
+      layer.kda =
+          KdaParameters<Real>{at(attention + "q_proj.weight"),   at(attention + "f_b_proj.weight"),
+                              at(attention + "g_b_proj.weight"), at(attention + "o_proj.weight"),
+                              at(attention + "q_conv1d.weight"), at(attention + "A_log"),
+                              at(attention + "dt_bias"),         at(attention + "o_norm.weight")};
     } else {
       layer.mla = MlaParameters<Real>{
           at(attention + (config.mla.q_lora != 0 ? "q_a_proj.weight" : "q_proj.weight")),
-          at(attention + "q_a_layernorm.weight"),  at(attention + "q_b_proj.weight"),
-          at(attention + "kv_a_layernorm.weight"), at(attention + "kv_b_proj.weight"),
+          at(attention + "q_a_layernorm.weight"),
+          at(attention + "q_b_proj.weight"),
+          at(attention + "kv_a_layernorm.weight"),
+          at(attention + "kv_b_proj.weight"),
           at(attention + "o_proj.weight")};
     }
-    layer.ffn = config.is_moe(index) ? mixture(config, name + "block_sparse_moe.")
-                                     : dense(name + "mlp.");
+    layer.ffn =
+        config.is_moe(index) ? mixture(config, name + "block_sparse_moe.") : dense(name + "mlp.");
     layers.push_back(std::move(layer));
   }
 
@@ -126,12 +126,14 @@ struct NetworkParameters {
   }
 
   FfnParameters<Real> mixture(const ModelConfig& config, const std::string& name) const {
-    const char* first = config.ffn.latent != 0          ? "routed_expert_down_proj.weight"
+    const char* first = config.ffn.latent != 0           ? "routed_expert_down_proj.weight"
                         : config.ffn.shared_experts != 0 ? "shared_experts.gate_proj.weight"
                                                          : "gate.weight";
-    FfnParameters<Real> ffn{at(name + first), at(name + "shared_experts.down_proj.weight"),
+    FfnParameters<Real> ffn{at(name + first),
+                            at(name + "shared_experts.down_proj.weight"),
                             at(name + "routed_expert_norm.weight"),
-                            at(name + "routed_expert_up_proj.weight"), {}};
+                            at(name + "routed_expert_up_proj.weight"),
+                            {}};
     for (uint32_t expert = 0; expert < config.ffn.experts; ++expert) {
       const std::string one = name + "experts." + std::to_string(expert) + ".";
       ffn.experts.push_back({at(one + "w1.weight"), at(one + "w2.weight")});

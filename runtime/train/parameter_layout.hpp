@@ -24,8 +24,8 @@ struct Parameter {
   std::string name;  // of its tensor in a weights file, without the prefix
   std::vector<uint64_t> shape;
   Precision precision = Precision::kHalf;
-  bool decays = false;   // weight decay: matrices, but not embeddings
-  bool learned = true;   // by gradients; the router's bias is balanced instead
+  bool decays = false;           // weight decay: matrices, but not embeddings
+  bool learned = true;           // by gradients; the router's bias is balanced instead
   size_t offset = 0, count = 0;  // in numbers
 };
 

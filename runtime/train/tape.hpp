@@ -43,7 +43,7 @@ template <class Real>
 struct LayerTape {
   kernels::Grid<const Real> attention_in, ffn_in;    // [rows, hidden] normed inputs
   kernels::Grid<const Real> attention_out, ffn_out;  // [rows, hidden]
-  KdaTape<Real> kda;  // that of the layer's kind is set
+  KdaTape<Real> kda;                                 // that of the layer's kind is set
   MlaTape<Real> mla;
   FfnTape<Real> ffn;
 };
@@ -51,7 +51,7 @@ struct LayerTape {
 template <class Real>
 struct Tape {
   size_t rows = 0;
-  std::span<const int32_t> tokens;              // [rows]
+  std::span<const int32_t> tokens;               // [rows]
   std::span<const kernels::Sequence> sequences;  // ascending, together all rows
   kernels::Grid<const Real> embedded;            // [rows, hidden]
   std::vector<LayerTape<Real>> layers;

@@ -8,9 +8,10 @@
 namespace runtime {
 
 struct TokenizerOptions {
-  std::string corpus;     // directory with train.jsonl
-  std::string directory;  // created if missing
-  uint32_t ranks = 4096;  // 256 or more
+  std::string corpus;          // directory with train.jsonl
+  std::string directory;       // created if missing
+  uint32_t ranks = 4096;       // 256 or more
+  uint32_t examples = 10'000;  // generated ones, so that markup and JSON get good tokens
 };
 
 // Throws std::runtime_error. Returns how many bytes of text the vocabulary was learnt from.
