@@ -40,7 +40,7 @@ Found find(const support::ToyDocuments& documents, const TrainingBatch& batch,
 
 TEST_CASE("A batch is full of pieces of documents, and an example is never cut",
           "[runtime][train]") {
-  const support::ToyDocuments documents(60, 50, 3);
+  const support::ToyDocuments documents(60, 60000, 3);  // so that pieces are found once
   const BatchOptions options{.rows = 128, .sequence_length = 40, .example_share = 0.3, .seed = 5};
   BatchStream stream(documents, options);
   size_t example_rows = 0, rows = 0;
