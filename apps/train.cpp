@@ -14,6 +14,8 @@
 #include "runtime/train/corpus_builder.hpp"
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/dataset_builder.hpp"
+#include "runtime/train/dataset_documents.hpp"
+#include "runtime/train/pretraining.hpp"
 #include "runtime/train/tasks/example_lines.hpp"
 #include "runtime/train/tokenizer_trainer.hpp"
 
@@ -127,16 +129,87 @@ void add_examples(CLI::App& app) {
   });
 }
 
+struct PretrainCommand {
+  runtime::PretrainingOptions options;
+  std::string dataset, held_out;
+};
+
+void add_pretrain_settings(CLI::App& command, runtime::PretrainingOptions& options) {
+  auto& trainer = options.trainer;
+  auto& rate = trainer.learning_rate;
+  command.add_option("--seed", options.seed, "Of the first weights and of the batches")
+      ->capture_default_str();
+  command.add_option("--steps", rate.steps, "Of the whole run")->capture_default_str();
+  command.add_option("--stop-after", options.stop_after, "Steps of this call; 0: to the end")
+      ->capture_default_str();
+  command.add_option("--rate", rate.rate, "Highest learning rate")->capture_default_str();
+  command.add_option("--last-share", rate.last_share, "Of the rate, at the last step")
+      ->capture_default_str();
+  command.add_option("--warmup", rate.warmup_steps, "Steps")->capture_default_str();
+  command.add_option("--weight-decay", trainer.weight_decay, "Of matrices")->capture_default_str();
+  command.add_option("--clip", trainer.clip, "Largest norm of the gradient")
+      ->capture_default_str();
+  command.add_option("--balance-rate", trainer.balance_rate, "Of the router's biases, a step")
+      ->capture_default_str();
+  command.add_option("--shards", trainer.shards, "Of a batch; part of the result")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command.add_option("--rows", trainer.rows, "Tokens of a shard")
+      ->check(CLI::Range(16, 65536))
+      ->capture_default_str();
+  command.add_option("--threads", trainer.threads, "Change nothing but the time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command.add_option("--sequence-length", options.batch.sequence_length, "Longest sequence")
+      ->check(CLI::Range(8, 65536))
+      ->capture_default_str();
+  command.add_option("--example-share", options.batch.example_share,
+                     "Of the tokens: generated examples, the rest is text")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_flag("--mxfp4", options.quantised, "Routed experts are seen as MXFP4");
+  command.add_option("--checkpoint-every", options.checkpoint_every, "Steps")
+      ->capture_default_str();
+  command.add_option("--evaluate-every", options.evaluate_every, "Steps")->capture_default_str();
+}
+
+void add_pretrain(CLI::App& app) {
+  auto* command = app.add_subcommand("pretrain", "Train a model, or go on where a run stopped");
+  command->fallthrough();  // --config belongs to the program: its section is [pretrain]
+  auto run = std::make_shared<PretrainCommand>();
+  command->add_option("--preset", run->options.preset, "Geometry of the model")->required();
+  command->add_option("--dataset", run->dataset, "File that `dataset` wrote")->required();
+  command->add_option("--held-out", run->held_out, "Another, to measure the loss on");
+  command->add_option("--tokenizer", run->options.tokenizer,
+                      "Directory whose tokenizer goes into the model");
+  command->add_option("--out", run->options.directory, "Directory of the run")->required();
+  command->add_option("--initial", run->options.initial, "Model to start from");
+  add_pretrain_settings(*command, run->options);
+  command->final_callback([run] {
+    const runtime::DatasetDocuments documents(run->dataset);
+    std::unique_ptr<runtime::DatasetDocuments> held_out;
+    if (!run->held_out.empty()) held_out = std::make_unique<runtime::DatasetDocuments>(run->held_out);
+    const auto result =
+        runtime::pretrain(run->options, documents, held_out.get(), std::cerr);
+    std::cerr << "\n" << result.steps << " steps, " << result.tokens << " tokens, loss "
+              << result.loss << ", " << result.skipped << " steps skipped, "
+              << result.tokens_per_core_second << " tokens per core-second; model in "
+              << run->options.directory << "/model\n";
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Makes models for sluice-serve, and what they learn from."};
   app.require_subcommand(1);
+  app.set_config("--config", "", "TOML file; flags win over it");
   add_init(app);
   add_corpus(app);
   add_tokenizer(app);
   add_dataset(app);
   add_examples(app);
+  add_pretrain(app);
   try {
     app.parse(argc, argv);
     return 0;

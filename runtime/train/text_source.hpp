@@ -27,6 +27,9 @@ inline constexpr std::array<std::string_view, 11> kTextSourceNames{
     "python3.11-doc", "sqlite3-doc", "postgresql-doc-15", "dict-jargon", "chat", "facts", "words",
     "numbers",        "lookup",      "document",          "tools"};
 
+// Whether a generator made it, else it is running text.
+constexpr bool is_example(TextSource source) { return source >= TextSource::kChat; }
+
 constexpr std::string_view text_source_name(TextSource source) {
   return kTextSourceNames[static_cast<size_t>(source)];
 }

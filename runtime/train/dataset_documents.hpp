@@ -1,0 +1,25 @@
+// The documents of a dataset file, for training.
+#pragma once
+
+#include "runtime/train/dataset.hpp"
+#include "runtime/train/documents.hpp"
+#include "runtime/train/text_source.hpp"
+
+namespace runtime {
+
+class DatasetDocuments final : public Documents {
+ public:
+  explicit DatasetDocuments(const std::string& path) : dataset_(path) {}
+
+  size_t count() const override { return dataset_.size(); }
+  Document document(size_t index) const override {
+    const DatasetDocument document = dataset_.document(index);
+    return {document.tokens, document.mask, is_example(document.source)};
+  }
+  TextSource source(size_t index) const { return dataset_.document(index).source; }
+
+ private:
+  Dataset dataset_;
+};
+
+}  // namespace runtime
