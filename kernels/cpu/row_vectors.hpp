@@ -38,10 +38,26 @@ KERNEL_FN void for_lanes(size_t width, const Step& step) {
   }
 }
 
+// 8 lane sums, in one vector or two, to 4.
+template <size_t N>
+KERNEL_FN auto fold_to_four(const Lanes (&half)[N]) {
+  const hn::CappedTag<float, 4> four;
+  if constexpr (N == 1) {
+    return hn::Add(hn::LowerHalf(four, half[0].v), hn::UpperHalf(four, half[0].v));
+  } else {
+    return hn::Add(half[0].v, half[1].v);
+  }
+}
+
+// fold_lanes in registers: the same additions.
 KERNEL_FN float fold(const LaneSum& sum) {
-  float lane[16];
-  sum.store(lane);
-  return fold_lanes(lane);
+  Lanes half[kPer16 / 2];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kPer16 / 2; ++i) half[i] = sum.part[i] + sum.part[i + kPer16 / 2];
+  auto v = fold_to_four(half);
+  v = hn::Add(v, hn::Shuffle1032(v));
+  v = hn::Add(v, hn::Shuffle2301(v));
+  return hn::GetLane(v);
 }
 
 KERNEL_FN Lanes inverse_rms_of(const LaneSum& squares, size_t width, float eps) {

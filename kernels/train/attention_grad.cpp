@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/row_vectors.hpp"
+#include "kernels/train/activation_grad.hpp"
 #include "kernels/train/query_block.hpp"
 
 KERNEL_NAMESPACE_BEGIN
@@ -59,9 +60,9 @@ void gate_target(const QueryBlock& b) {
       const Lanes o = load_some(out + at, count);
       Lanes d = load_some(dgated + at, count);
       if (b.gate.data != nullptr) {
-        const Lanes s = math::sigmoid(load_some(b.gate.row(r) + at, count));
-        store_some(d * o * s * (Lanes(1.0f) - s), b.dgate.row(r) + at, count);
-        d = d * s;
+        const auto gate = sigmoid_pair(load_some(b.gate.row(r) + at, count));
+        d = d * gate.s;
+        store_some(d * o * gate.rest, b.dgate.row(r) + at, count);
       }
       store_some(d, dout + at, count);
       dot.part[j] = multiply_add(d, o, dot.part[j]);

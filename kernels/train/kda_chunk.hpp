@@ -251,8 +251,28 @@ KERNEL_FN void token_grads(const KdaHeadGrad& h, size_t chunk, const ChunkRoom& 
 
 // dend = the row sums of dstate and the state after the chunk: what reaches L_end.
 KERNEL_FN void end_grad(const KdaHeadGrad& h, size_t chunk, float* dend) {
-  const float* const after = h.state + (chunk + 1) * h.d * h.d;
-  for (size_t i = 0; i < h.d; ++i) dend[i] = dot_channels(h.dstate + i * h.d, after + i * h.d, h.d);
+  const size_t d = h.d;
+  const float* const after = h.state + (chunk + 1) * d * d;
+  for (size_t first = 0; first < d; first += kWidth) {
+    float sums[kWidth][kWidth];
+    const float* row[kWidth];
+    for (size_t r = 0; r < kWidth; ++r) {
+      const size_t at = (first + r) * d;
+      Lanes sum = Lanes::zero();
+      for_channels(d, [&](size_t j) KERNEL_LAMBDA {
+        sum = multiply_add(Lanes::load(h.dstate + at + j), Lanes::load(after + at + j), sum);
+      });
+      sum.store(sums[r]);
+      row[r] = sums[r];
+    }
+    Lanes total = Lanes::zero();
+    for (size_t c = 0; c < kWidth; c += 4) {
+      Lanes column[4];
+      load_columns(row, c, column);
+      total = total + ((column[0] + column[1]) + (column[2] + column[3]));
+    }
+    total.store(dend + first);
+  }
 }
 
 void chunk_reverse(const KdaHeadGrad& h) {

@@ -11,7 +11,6 @@
 #include "kernels/kda.hpp"
 #include "kernels/train/activation_grad.hpp"
 #include "kernels/train/kda_head_grad.hpp"
-#include "kernels/train/norm_grad.hpp"
 
 KERNEL_NAMESPACE_BEGIN
 namespace {
@@ -41,11 +40,14 @@ KERNEL_FN float dot_channels(const float* a, const float* b, size_t d) {
 constexpr size_t kTokensAhead = 6;
 
 template <class Real>
-KERNEL_FN void fetch_token(const KdaHeadGrad& h, const Grid<Real>& rows, size_t t, size_t column) {
-  if (t + kTokensAhead >= h.sequence.count) return;
-  const float* const from = rows.row(h.sequence.begin + t + kTokensAhead) + column + h.column();
+KERNEL_FN void fetch(const KdaHeadGrad& h, const Grid<Real>& rows, size_t t, size_t column) {
+  const float* const from = rows.row(h.sequence.begin + t) + column + h.column();
   for (size_t i = 0; i < h.d; i += 16) __builtin_prefetch(from + i);
   __builtin_prefetch(from + h.d - 1);  // rows need not begin with a cache line
+}
+template <class Real>
+KERNEL_FN void fetch_token(const KdaHeadGrad& h, const Grid<Real>& rows, size_t t, size_t column) {
+  if (t + kTokensAhead < h.sequence.count) fetch(h, rows, t + kTokensAhead, column);
 }
 
 KERNEL_FN void load_conv_taps(const KdaHeadGrad& h) {
@@ -70,9 +72,9 @@ KERNEL_FN void convolve_token(const KdaHeadGrad& h, size_t part, size_t t, float
 #pragma GCC unroll 4
     for (size_t j = 0; j < W; ++j)
       sum = multiply_add(Lanes::load(taps + j * h.d + i), Lanes::load(input[j] + i), sum);
-    const Lanes s = math::sigmoid(sum);
-    (sum * s).store(out + i);
-    silu_slope(sum, s).store(slope + i);
+    const auto sigmoid = sigmoid_pair(sum);
+    (sum * sigmoid.s).store(out + i);
+    silu_slope(sum, sigmoid).store(slope + i);
   });
 }
 
@@ -113,20 +115,33 @@ HWY_NOINLINE void prepare_tokens(const KdaHeadGrad& h) {
 
 // Through the gated norm of one token, y = RMSNorm(o) sigmoid(z): dgate, dnorm and dout from o.
 KERNEL_FN void read_out_grad(const KdaHeadGrad& h, size_t t, const float* o) {
-  const size_t row = h.sequence.begin + t;
+  const size_t row = h.sequence.begin + t, d = h.d;
   const float* const dy = h.args.dout.row(row) + h.column();
   const float* const gate = h.args.gate.row(row) + h.column();
-  float *const dgate = h.args.dgate.row(row) + h.column(), *const dout = h.dout + t * h.d;
+  float *const dgate = h.args.dgate.row(row) + h.column(), *const dout = h.dout + t * d;
+  const float* const weight = h.args.norm;
+  float* const dnorm = h.args.dnorm;
+  fetch_token(h, h.args.dout, t, 0);
+  fetch_token(h, h.args.gate, t, 0);
+  fetch_token(h, h.args.dgate, t, 0);
   const Lanes inverse =
-      inverse_rms(Lanes(dot_channels(o, o, h.d)), static_cast<float>(h.d), h.args.norm_eps);
-  for_channels(h.d, [&](size_t i) KERNEL_LAMBDA {
-    const Lanes d = Lanes::load(dy + i), s = math::sigmoid(Lanes::load(gate + i));
-    const Lanes normed = rms_scale(Lanes::load(o + i), inverse, Lanes::load(h.args.norm + i));
-    const Lanes dnormed = d * s;
-    (dnormed * normed * (Lanes(1.0f) - s)).store(dgate + i);
-    dnormed.store(dout + i);
+      inverse_rms(Lanes(dot_channels(o, o, d)), static_cast<float>(d), h.args.norm_eps);
+  LaneSum dot;
+  for_lanes(d, [&](size_t i, size_t, size_t j) KERNEL_LAMBDA {
+    const auto sigmoid = sigmoid_pair(Lanes::load(gate + i));
+    const Lanes dnormed = Lanes::load(dy + i) * sigmoid.s;
+    const Lanes value = Lanes::load(o + i), unit = value * inverse;
+    const Lanes weighted = dnormed * Lanes::load(weight + i);
+    (weighted * unit * sigmoid.rest).store(dgate + i);
+    weighted.store(dout + i);
+    dot.part[j] = multiply_add(weighted, value, dot.part[j]);
+    if (dnorm != nullptr) multiply_add(dnormed, unit, Lanes::load(dnorm + i)).store(dnorm + i);
   });
-  norm_grad_row<false>({o, h.args.norm, dout, dout, h.args.dnorm, h.d}, h.args.norm_eps);
+  const Lanes along = Lanes(-fold(dot) / static_cast<float>(d)) * inverse * inverse;
+  for_channels(d, [&](size_t i) KERNEL_LAMBDA {
+    const Lanes weighted = Lanes::load(dout + i);
+    (inverse * multiply_add(along, Lanes::load(o + i), weighted)).store(dout + i);
+  });
 }
 
 // d(x / |x|) -> dx, times the slope of the SiLU before it. x is the normalised row times `scale`.
@@ -177,6 +192,10 @@ void finish_chunk(const KdaHeadGrad& h, size_t chunk) {
   const float q_scale = math::inverse_sqrt(Lanes(static_cast<float>(h.d))).first();
   for (size_t r = 0; r < h.tokens(chunk); ++r) {
     const size_t t = chunk * kKdaGradChunk + r, at = t * h.d;
+    if (chunk != 0) {
+      fetch(h, h.args.decay, t - kKdaGradChunk, 0);
+      fetch(h, h.args.ddecay, t - kKdaGradChunk, 0);
+    }
     l2_grad(h.q + at, h.q_inverse[t], q_scale, h.dq + r * h.d, h.slope[0] + at, h.d);
     l2_grad(h.k + at, h.k_inverse[t], 1.0f, h.dk + r * h.d, h.slope[1] + at, h.d);
     for_channels(h.d, [&](size_t i) KERNEL_LAMBDA {
@@ -190,46 +209,73 @@ void finish_chunk(const KdaHeadGrad& h, size_t chunk) {
   }
 }
 
+constexpr size_t kConvTokens = 4;  // of a block: what they share is read once
+
+// Gradients of the convolution's input for a block of tokens, and of its taps.
+template <size_t W, bool kTaps>
+KERNEL_FN void convolution_block(const KdaHeadGrad& h, size_t part, size_t first) {
+  constexpr size_t kSpan = kConvTokens + W - 1;
+  const size_t d = h.d, count = h.sequence.count;
+  const float* const taps = h.taps + part * W * d;
+  float* const dtaps = h.dtaps + part * W * d;
+  const float *sums[kSpan], *input[kSpan];  // from the first token on; up to the last token
+  for (size_t i = 0; i < kSpan; ++i) {
+    sums[i] = first + i < count ? h.slope[part] + (first + i) * d : h.zeros;
+    input[i] = first + i < count + W - 1 ? h.input(part, first + i, 0) : h.zeros;
+  }
+  float* to[kConvTokens];
+  for (size_t t = 0; t < kConvTokens; ++t)
+    to[t] = h.args.dqkv.row(h.sequence.begin + std::min(first + t, count - 1)) + part * h.width() +
+            h.column();
+  const size_t tokens = std::min(kConvTokens, count - first);
+  for_channels(d, [&](size_t i) KERNEL_LAMBDA {
+    Lanes dc[kSpan], tap[W];
+#pragma GCC unroll 8
+    for (size_t s = 0; s < kSpan; ++s) dc[s] = Lanes::load(sums[s] + i);
+#pragma GCC unroll 4
+    for (size_t j = 0; j < W; ++j) tap[j] = Lanes::load(taps + j * d + i);
+#pragma GCC unroll 4
+    for (size_t t = 0; t < kConvTokens; ++t) {
+      Lanes sum = Lanes::zero();
+#pragma GCC unroll 4
+      for (size_t j = 0; j < W; ++j) sum = multiply_add(tap[j], dc[t + W - 1 - j], sum);
+      if (t < tokens) sum.store(to[t] + i);
+    }
+    if (!kTaps) return;
+#pragma GCC unroll 4
+    for (size_t j = 0; j < W; ++j) {
+      Lanes sum = Lanes::load(dtaps + j * d + i);
+#pragma GCC unroll 4
+      for (size_t t = 0; t < kConvTokens; ++t)
+        sum = multiply_add(dc[t], Lanes::load(input[t + j] + i), sum);
+      sum.store(dtaps + j * d + i);
+    }
+  });
+}
+
+template <size_t W, bool kTaps>
+KERNEL_FN void convolution_blocks(const KdaHeadGrad& h) {
+  for (size_t first = 0; first < h.sequence.count; first += kConvTokens) {
+    for (size_t part = 0; part < 3; ++part) {
+      for (size_t t = first; t < first + kConvTokens; ++t) {
+        fetch_token(h, h.args.qkv, t, part * h.width());
+        fetch_token(h, h.args.dqkv, t, part * h.width());
+      }
+      convolution_block<W, kTaps>(h, part, first);
+    }
+  }
+}
+
 // Gradients of the convolution's input, and of its taps where they are not frozen.
 template <size_t W>
 HWY_NOINLINE void convolution_grad(const KdaHeadGrad& h) {
-  const size_t count = h.sequence.count, d = h.d;
-  if (h.args.dconv != nullptr) std::fill_n(h.dtaps, 3 * W * d, 0.0f);
-  for (size_t t = 0; t < count; ++t) {
-    for (size_t part = 0; part < 3; ++part) {
-      const float* const taps = h.taps + part * W * d;
-      fetch_token(h, h.args.qkv, t, part * h.width());
-      fetch_token(h, h.args.dqkv, t, part * h.width());
-      float* const to = h.args.dqkv.row(h.sequence.begin + t) + part * h.width() + h.column();
-      const float *later[W],
-          *input[W];  // the sums that token t went into, and what went into its own
-      for (size_t j = 0; j < W; ++j) {
-        later[j] = t + W - 1 - j < count ? h.slope[part] + (t + W - 1 - j) * d : h.zeros;
-        input[j] = h.input(part, t, j);
-      }
-      for_channels(d, [&](size_t i) KERNEL_LAMBDA {
-        Lanes sum = Lanes::zero();
-#pragma GCC unroll 4
-        for (size_t j = 0; j < W; ++j)
-          sum = multiply_add(Lanes::load(taps + j * d + i), Lanes::load(later[j] + i), sum);
-        sum.store(to + i);
-      });
-      if (h.args.dconv == nullptr) continue;
-      float* const dtaps = h.dtaps + part * W * d;
-      for_channels(d, [&](size_t i) KERNEL_LAMBDA {
-        const Lanes dc = Lanes::load(later[W - 1] + i);
-#pragma GCC unroll 4
-        for (size_t j = 0; j < W; ++j) {
-          float* const at = dtaps + j * d + i;
-          multiply_add(dc, Lanes::load(input[j] + i), Lanes::load(at)).store(at);
-        }
-      });
-    }
-  }
-  for (size_t part = 0; h.args.dconv != nullptr && part < 3; ++part) {
+  if (h.args.dconv == nullptr) return convolution_blocks<W, false>(h);
+  std::fill_n(h.dtaps, 3 * W * h.d, 0.0f);
+  convolution_blocks<W, true>(h);
+  for (size_t part = 0; part < 3; ++part) {
     float* const dconv = h.args.dconv + (part * h.width() + h.column()) * W;
     for (size_t j = 0; j < W; ++j) {
-      for (size_t i = 0; i < d; ++i) dconv[i * W + j] += h.dtaps[(part * W + j) * d + i];
+      for (size_t i = 0; i < h.d; ++i) dconv[i * W + j] += h.dtaps[(part * W + j) * h.d + i];
     }
   }
 }

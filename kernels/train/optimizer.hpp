@@ -13,19 +13,19 @@ double sum_shards(std::span<float* const> shards, size_t count);
 
 // One step of AdamW (Loshchilov and Hutter 2019).
 struct AdamW {
-  float rate = 0;          // learning rate of this step
-  float decay = 0;         // weight decay, times the rate
+  float rate = 0;   // learning rate of this step
+  float decay = 0;  // weight decay, times the rate
   float beta1 = 0.9f, beta2 = 0.95f, epsilon = 1e-8f;
-  float correction1 = 1;   // 1 - beta1^step
-  float correction2 = 1;   // 1 - beta2^step
-  float grad_scale = 1;    // clipping, and 1 / what the loss was summed over
+  float correction1 = 1;  // 1 - beta1^step
+  float correction2 = 1;  // 1 - beta2^step
+  float grad_scale = 1;   // clipping, and 1 / what the loss was summed over
 };
 
 // Arrays of `count` numbers. grad becomes zero, ready for the next step; value is what the forward
 // sees: the master, rounded to bf16 where `half`.
 struct AdamWArrays {
   float* master = nullptr;
-  float* first = nullptr;   // moments
+  float* first = nullptr;  // moments
   float* second = nullptr;
   float* grad = nullptr;
   float* value = nullptr;

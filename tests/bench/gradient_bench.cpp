@@ -235,7 +235,7 @@ int main(int argc, char** argv) {
   attention(step);
   gated(step, "dense activation", 1, kRows, 768, false);
   gated(step, "shared activation", kMoeLayers, kRows, 256, false);
-  gated(step, "expert activation", kMoeLayers, kRows * kTopK, 128, true);
+  gated(step, "expert activation", kMoeLayers * kExperts, kRows * kTopK / kExperts, 128, true);
   norm(step, "latent norm", kMoeLayers, 128);
   norm(step, "query norm", kMlaLayers, 96);
   norm(step, "key norm", kMlaLayers, 64);
