@@ -105,10 +105,9 @@ void add_dataset(CLI::App& app) {
 }
 
 struct ExamplesOptions {
-  std::string corpus;
-  uint64_t seed = 0;
+  std::string corpus, source;
+  runtime::ExampleOptions examples;
   uint32_t count = 10;
-  bool held_out = false;
 };
 
 void add_examples(CLI::App& app) {
@@ -117,15 +116,20 @@ void add_examples(CLI::App& app) {
   auto options = std::make_shared<ExamplesOptions>();
   command->add_option("--corpus", options->corpus, "Directory that `corpus` wrote")->required();
   command->add_option("--count", options->count, "How many")->capture_default_str();
-  command->add_option("--seed", options->seed, "As for `dataset`")->capture_default_str();
-  command->add_flag("--held-out", options->held_out, "As for `dataset`");
+  command->add_option("--seed", options->examples.seed, "As for `dataset`")->capture_default_str();
+  command->add_flag("--held-out", options->examples.held_out, "As for `dataset`");
+  const auto& names = runtime::kTextSourceNames;
+  command->add_option("--source", options->source, "One generator alone")
+      ->check(CLI::IsMember(std::vector<std::string>(names.begin() + 4, names.end())));
+  command->add_option("--lookup-bytes", options->examples.lookup_bytes,
+                      "Length of the texts to look something up in; 0: various");
   command->final_callback([options] {
-    const auto documents =
-        runtime::read_corpus_file(runtime::corpus_file(options->corpus, options->held_out));
-    for (uint32_t i = 0; i < options->count; ++i) {
-      runtime::write_example_line(
-          runtime::make_example({options->seed, options->held_out, &documents}, i), std::cout);
-    }
+    const auto documents = runtime::read_corpus_file(
+        runtime::corpus_file(options->corpus, options->examples.held_out));
+    options->examples.documents = &documents;
+    options->examples.source = runtime::find_text_source(options->source);
+    for (uint32_t i = 0; i < options->count; ++i)
+      runtime::write_example_line(runtime::make_example(options->examples, i), std::cout);
   });
 }
 

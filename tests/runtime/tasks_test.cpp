@@ -201,3 +201,17 @@ TEST_CASE("Calls agree with the declared types", "[runtime][train]") {
     }
   }
 }
+
+TEST_CASE("Examples of one generator, and of texts as long as wanted, can be asked for",
+          "[runtime][train]") {
+  for (uint64_t i = 0; i < 20; ++i) {
+    runtime::ExampleOptions options{3, true, &documents()};
+    options.source = runtime::TextSource::kLookup;
+    options.lookup_bytes = 20'000;
+    const Example example = runtime::make_example(options, i);
+    CHECK(example.source == runtime::TextSource::kLookup);
+    const size_t bytes = example.prompt.messages.back().content.size();
+    CHECK(bytes > 10'000);
+    CHECK(bytes < 25'000);
+  }
+}

@@ -193,10 +193,10 @@ Exchange ask_whether(TaskWords& words, const Section& section) {
 
 }  // namespace
 
-Exchange document_exchange(TaskWords& words, const std::vector<CorpusDocument>& documents) {
+Exchange document_exchange(TaskWords& words, const LongText& text) {
   TaskRandom& random = words.random();
-  for (int attempt = 0; attempt < 20 && !documents.empty(); ++attempt) {
-    const Section section = some_section(random, random.pick(documents).text);
+  for (int attempt = 0; attempt < 20 && !text.documents.empty(); ++attempt) {
+    const Section section = some_section(random, random.pick(text.documents).text);
     if (section.sentences.empty() || section.text.size() > 6000) continue;
     Exchange out;
     const int kind = random.between(0, 9);
@@ -204,7 +204,7 @@ Exchange document_exchange(TaskWords& words, const std::vector<CorpusDocument>& 
     if (kind < 7) return ask_mention(random, section);
     return kind < 9 ? ask_rest(random, section) : ask_whether(words, section);
   }
-  return lookup_exchange(words, documents);
+  return lookup_exchange(words, text);
 }
 
 }  // namespace runtime

@@ -34,9 +34,9 @@ TextSource some_source(TaskRandom& random) {
   return kShares.back().source;
 }
 
-const std::vector<CorpusDocument>& documents_of(const ExampleOptions& options) {
+LongText long_text(const ExampleOptions& options) {
   static const std::vector<CorpusDocument> kNone;
-  return options.documents == nullptr ? kNone : *options.documents;
+  return {options.documents == nullptr ? kNone : *options.documents, options.lookup_bytes};
 }
 
 std::string upper(std::string text) {
@@ -119,9 +119,9 @@ Exchange Conversation::plain_exchange(TextSource source) {
     case TextSource::kNumbers:
       return number_exchange(words_);
     case TextSource::kLookup:
-      return lookup_exchange(words_, documents_of(options_));
+      return lookup_exchange(words_, long_text(options_));
     case TextSource::kDocument:
-      return document_exchange(words_, documents_of(options_));
+      return document_exchange(words_, long_text(options_));
     default:
       return chat_exchange(words_, assistant_name_);
   }
@@ -160,7 +160,7 @@ void Conversation::add_exchanges(TextSource source) {
 Example Conversation::make() {
   choose_thinking();
   add_system_message();
-  const TextSource source = some_source(random_);
+  const TextSource source = options_.source ? *options_.source : some_source(random_);
   example_.source = source;
   add_exchanges(source);
   auto& messages = example_.prompt.messages;
@@ -198,6 +198,7 @@ std::vector<Segment> answer_segments(const Example& example) {
 }  // namespace
 
 Example make_example(const ExampleOptions& options, uint64_t index) {
+  VERIFY(!options.source || *options.source >= TextSource::kChat);
   return Conversation(options, index).make();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/chat.hpp"
@@ -25,6 +26,8 @@ struct ExampleOptions {
   uint64_t seed = 0;
   bool held_out = false;  // other seeds, and names and values that the rest never uses
   const std::vector<CorpusDocument>* documents = nullptr;  // of the same side; may be null
+  std::optional<TextSource> source = {};                   // a generator: examples of it alone
+  size_t lookup_bytes = 0;  // the length of a text to look up in; 0: various
 };
 
 // Depends on the options and the index alone.

@@ -50,13 +50,20 @@ inline Exchange question(std::string text, Answer answer) {
   return out;
 }
 
-// One generator for each kind of question. `documents` are texts of the same side of the held-out
-// line, for those that hide something in text or ask about it; they may be empty.
+// Texts that something is hidden in, or that are asked about.
+struct LongText {
+  const std::vector<CorpusDocument>&
+      documents;     // of the words' side of the held-out line, or empty
+  size_t bytes = 0;  // how long to make a text to look up in; 0: any
+};
+
+// One generator for each kind of question.
 Exchange chat_exchange(TaskWords& words, const std::string& assistant_name);
 Exchange fact_exchange(TaskWords& words);
+Exchange inference_exchange(TaskWords& words);
 Exchange word_exchange(TaskWords& words);
 Exchange number_exchange(TaskWords& words);
-Exchange lookup_exchange(TaskWords& words, const std::vector<CorpusDocument>& documents);
-Exchange document_exchange(TaskWords& words, const std::vector<CorpusDocument>& documents);
+Exchange lookup_exchange(TaskWords& words, const LongText& text);
+Exchange document_exchange(TaskWords& words, const LongText& text);
 
 }  // namespace runtime

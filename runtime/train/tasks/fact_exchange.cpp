@@ -164,9 +164,10 @@ Exchange record(TaskWords& words) {
 }  // namespace
 
 Exchange fact_exchange(TaskWords& words) {
-  const int kind = words.random().between(0, 9);
-  if (kind < 6) return one_of_several(words);
-  return kind < 8 ? record(words) : ordering(words);
+  const int kind = words.random().between(0, 11);
+  if (kind < 4) return one_of_several(words);
+  if (kind < 8) return inference_exchange(words);
+  return kind < 10 ? record(words) : ordering(words);
 }
 
 }  // namespace runtime

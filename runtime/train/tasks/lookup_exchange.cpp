@@ -9,8 +9,9 @@ namespace runtime {
 
 namespace {
 
-// Between about 100 and 2000 tokens, short ones more often.
-size_t some_length(TaskRandom& random) {
+// Between about 100 and 2000 tokens, short ones more often, unless a length is wanted.
+size_t some_length(TaskRandom& random, size_t wanted) {
+  if (wanted > 0) return wanted;
   static constexpr std::array<size_t, 8> kBytes{300, 500, 800, 1200, 1800, 2700, 4000, 5600};
   return random.pick(kBytes) + random.below(300);
 }
@@ -106,9 +107,9 @@ std::string before_or_after(TaskRandom& random, const std::string& text, const s
   return random.percent(20) ? asked + "\n\n" + text : text + "\n" + asked;
 }
 
-Exchange needle_in_text(TaskWords& words, const std::vector<CorpusDocument>& documents) {
+Exchange needle_in_text(TaskWords& words, const LongText& text) {
   TaskRandom& random = words.random();
-  auto lines = filler(words, documents, some_length(random));
+  auto lines = filler(words, text.documents, some_length(random, text.bytes));
   std::vector<Needle> needles;
   for (int i = random.between(1, 4); i > 0; --i) {
     needles.push_back(make_needle(words));
@@ -127,9 +128,10 @@ Exchange needle_in_text(TaskWords& words, const std::vector<CorpusDocument>& doc
 }
 
 // Many pairs, one asked for.
-Exchange table(TaskWords& words) {
+Exchange table(TaskWords& words, size_t length) {
   TaskRandom& random = words.random();
-  const size_t bytes = some_length(random) / 2;
+  // A byte of made-up names is about twice the tokens of a byte of prose.
+  const size_t bytes = some_length(random, length) / 2;
   static constexpr std::array<std::string_view, 4> kBetween{": ", " = ", " -> ", " has the code "};
   const std::string_view between = random.pick(kBetween);
   std::vector<std::string> keys, values, lines;
@@ -183,10 +185,10 @@ Exchange copy(TaskWords& words) {
 
 }  // namespace
 
-Exchange lookup_exchange(TaskWords& words, const std::vector<CorpusDocument>& documents) {
-  const int kind = words.random().between(0, 9);
-  if (kind < 5) return needle_in_text(words, documents);
-  return kind < 8 ? table(words) : copy(words);
+Exchange lookup_exchange(TaskWords& words, const LongText& text) {
+  const int kind = words.random().between(0, text.bytes > 0 ? 7 : 9);
+  if (kind < 5) return needle_in_text(words, text);
+  return kind < 8 ? table(words, text.bytes) : copy(words);
 }
 
 }  // namespace runtime
