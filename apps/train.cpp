@@ -1,6 +1,7 @@
 // sluice-train: makes models, and what they learn from. `init` writes a seeded random model in
 // Hugging Face layout; `corpus`, `tokenizer` and `dataset` are the steps before training.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdint>
 #include <exception>
 #include <iomanip>
@@ -15,6 +16,7 @@
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/dataset_builder.hpp"
 #include "runtime/train/dataset_documents.hpp"
+#include "runtime/train/evaluation.hpp"
 #include "runtime/train/pretraining.hpp"
 #include "runtime/train/tasks/example_lines.hpp"
 #include "runtime/train/tokenizer_trainer.hpp"
@@ -192,13 +194,56 @@ void add_pretrain(CLI::App& app) {
   command->final_callback([run] {
     const runtime::DatasetDocuments documents(run->dataset);
     std::unique_ptr<runtime::DatasetDocuments> held_out;
-    if (!run->held_out.empty()) held_out = std::make_unique<runtime::DatasetDocuments>(run->held_out);
-    const auto result =
-        runtime::pretrain(run->options, documents, held_out.get(), std::cerr);
+    if (!run->held_out.empty())
+      held_out = std::make_unique<runtime::DatasetDocuments>(run->held_out);
+    const auto result = runtime::pretrain(run->options, documents, held_out.get(), std::cerr);
     std::cerr << "\n" << result.steps << " steps, " << result.tokens << " tokens, loss "
               << result.loss << ", " << result.skipped << " steps skipped, "
               << result.tokens_per_core_second << " tokens per core-second; model in "
               << run->options.directory << "/model\n";
+  });
+}
+
+void print_score(std::string_view name, const runtime::SourceScore& score) {
+  if (score.bytes != 0) {
+    std::printf("%-18.*s %8zu tokens  %.3f bits per byte  %.3f nats per token\n",
+                static_cast<int>(name.size()), name.data(), static_cast<size_t>(score.tokens),
+                score.bits_per_byte(), score.nats / static_cast<double>(score.tokens));
+  }
+  if (score.tasks != 0) {
+    std::printf("%-18.*s %8u tasks   %5.1f %% well formed  %5.1f %% right\n",
+                static_cast<int>(name.size()), name.data(), score.tasks,
+                100.0 * score.well_formed / score.tasks, 100.0 * score.right / score.tasks);
+  }
+}
+
+void add_evaluate(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "evaluate", "Bits per byte of held-out text, and answers to held-out tasks");
+  auto options = std::make_shared<runtime::EvaluationOptions>();
+  command->add_option("--model", options->model, "Directory of the model")->required();
+  command->add_option("--corpus", options->corpus, "Directory that `corpus` wrote")->required();
+  command->add_option("--tasks", options->tasks, "Generated tasks to answer")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the tasks")->capture_default_str();
+  command->add_option("--text-tokens", options->text_tokens, "Read at most, of each package")
+      ->capture_default_str();
+  command->add_option("--context", options->context, "Tokens that documents are cut into")
+      ->check(CLI::Range(16, 65536))
+      ->capture_default_str();
+  command->add_option("--answer-tokens", options->answer_tokens, "Of one answer, at most")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_option("--threads", options->threads)
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command->final_callback([options] {
+    const auto scores = runtime::evaluate_model(
+        *options, [](const std::string& text) { std::cerr << "\r" << text << "    "; });
+    std::cerr << "\n";
+    for (size_t i = 0; i < scores.size(); ++i) print_score(runtime::kTextSourceNames[i], scores[i]);
+    print_score("all text", runtime::total(scores, false));
+    print_score("all tasks", runtime::total(scores, true));
   });
 }
 
@@ -214,6 +259,7 @@ int main(int argc, char** argv) {
   add_dataset(app);
   add_examples(app);
   add_pretrain(app);
+  add_evaluate(app);
   try {
     app.parse(argc, argv);
     return 0;
