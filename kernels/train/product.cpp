@@ -19,6 +19,8 @@ namespace {
 // share the sets of L1 and there is room for what is written past a panel's end.
 constexpr size_t kPanelStep = kProductRows * kProductDepth + 16;
 
+constexpr size_t kNearFloats = size_t{100} << 10;  // an operand this small is in L2 anyway
+
 // c[R, columns] (+)= a panel . b panel
 template <int R>
 KERNEL_FN void product_tile(const float* a, const float* b, size_t k, Grid<float> c, size_t columns,
@@ -58,8 +60,8 @@ KERNEL_FN void product_tile(const float* a, const float* b, size_t k, Grid<float
 // Part of one operand: `rows` of the result's rows (of b: columns), `k` of the summed index.
 struct Part {
   Grid<const float> from;  // at the first of both
-  bool k_first;            // stored [k, rows]
-  size_t rows, k;
+  bool k_first = false;    // stored [k, rows]
+  size_t rows = 0, k = 0;
 
   float at(size_t row, size_t i) const { return k_first ? from.row(i)[row] : from.row(row)[i]; }
 };
@@ -82,12 +84,37 @@ void pack(const Part& part, float* to, size_t panel_step, bool narrow) {
   }
 }
 
-// Packed a [rows] times packed b [columns] into c.
+// Memory that is asked for into L2 a piece at a time, while tiles are multiplied: its rows are too
+// short for the hardware's prefetchers.
+class Ahead {
+ public:
+  Ahead(const float* data, size_t ld, size_t rows, size_t width, size_t pieces)
+      : data_(data), ld_(ld), rows_(rows), end_(width + kLine - 1) {
+    piece_ = (rows * ((width + 2 * kLine - 1) / kLine) + pieces - 1) / pieces;
+  }
+  KERNEL_FN void fetch_piece() {
+    for (size_t line = 0; line < piece_ && row_ < rows_; ++line) {
+      __builtin_prefetch(data_ + row_ * ld_ + column_, 0, 2);
+      column_ += kLine;
+      if (column_ < end_) continue;
+      column_ = 0;
+      ++row_;
+    }
+  }
+
+ private:
+  static constexpr size_t kLine = 16;
+  const float* data_;
+  size_t ld_, rows_, end_, piece_, row_ = 0, column_ = 0;
+};
+
+// Packed a [rows] times packed b [columns] into c. Meanwhile the next block of a is fetched.
 void multiply_packed(const float* a, size_t rows, const float* b, size_t columns, size_t k,
-                     Grid<float> c, bool add) {
+                     Grid<float> c, bool add, Ahead& next_a) {
   for (size_t j = 0; j < columns; j += kProductColumns) {
     const float* panel = a;
     for (size_t i = 0; i < rows; i += kProductRows, panel += kPanelStep) {
+      next_a.fetch_piece();
       const Grid<float> at = c.from(i).columns(j);
       with_rows(rows - i,
                 [&]<int R>() { product_tile<R>(panel, b + j * k, k, at, columns - j, add); });
@@ -95,8 +122,8 @@ void multiply_packed(const float* a, size_t rows, const float* b, size_t columns
   }
 }
 
-// One pass over c: at most kPassDepth of k, at most kPackedColumns columns. b is packed whole, then
-// a block by block, so that a strip of c stays in L2 until all of k is in it.
+// One pass over c: at most kPassBlocks of k, at most kPackedColumns columns. b is packed whole,
+// then a block by block, so that a strip of c stays in L2 until all of k is in it.
 void multiply_pass(const Product<float>& p, size_t n0, size_t columns, size_t k0, size_t k_end,
                    size_t depth, float* scratch) {
   float* const packed_a = scratch;
@@ -109,15 +136,23 @@ void multiply_pass(const Product<float>& p, size_t n0, size_t columns, size_t k0
     pack<kProductColumns>({from, !p.b_transposed, columns, some}, packed_b + (k - k0) * padded,
                           some * kProductColumns, false);
   }
+  const auto block_of_a = [&](size_t m0, size_t k) -> Part {
+    return {p.a_transposed ? p.a.from(k).columns(m0) : p.a.from(m0).columns(k), p.a_transposed,
+            std::min(kPackedRows, p.m - m0), std::min(depth, k_end - k)};
+  };
   for (size_t m0 = 0; m0 < p.m; m0 += kPackedRows) {
-    const size_t rows = std::min(kPackedRows, p.m - m0);
     for (size_t k = k0; k < k_end; k += depth) {
-      const size_t some = std::min(depth, k_end - k);
-      const Grid<const float> from =
-          p.a_transposed ? p.a.from(k).columns(m0) : p.a.from(m0).columns(k);
-      pack<kProductRows>({from, p.a_transposed, rows, some}, packed_a, kPanelStep, true);
-      multiply_packed(packed_a, rows, packed_b + (k - k0) * padded, columns, some,
-                      p.c.from(m0).columns(n0), p.add || k != 0);
+      const Part part = block_of_a(m0, k);
+      pack<kProductRows>(part, packed_a, kPanelStep, true);
+      const bool last = k + depth >= k_end;
+      const bool more = p.m * p.k > kNearFloats && (!last || m0 + kPackedRows < p.m);
+      const Part next =
+          more ? block_of_a(last ? m0 + kPackedRows : m0, last ? k0 : k + depth) : Part{};
+      const size_t tiles = (part.rows + kProductRows - 1) / kProductRows * padded / kProductColumns;
+      Ahead ahead(next.from.data, next.from.ld, next.k_first ? next.k : next.rows,
+                  next.k_first ? next.rows : next.k, tiles);
+      multiply_packed(packed_a, part.rows, packed_b + (k - k0) * padded, columns, part.k,
+                      p.c.from(m0).columns(n0), p.add || k != 0, ahead);
     }
   }
 }
