@@ -131,6 +131,27 @@ bool ask_definition(TaskRandom& random, const Section& section, Exchange& out) {
   return false;
 }
 
+// What a document defines, asked without the text: held-out documents nobody can know.
+bool ask_from_memory(const TaskWords& words, TaskRandom& random, const Section& section,
+                     Exchange& out) {
+  for (const std::string& sentence : section.sentences) {
+    const std::string subject = defined_by(sentence);
+    const bool is_name = !subject.empty() && subject.find(' ') == subject.npos &&
+                         sentence.find(" are the ") == sentence.npos;
+    if (!is_name) continue;
+    out =
+        question(phrase(random,
+                        "[What is {x}?|Tell me about {x}.|What do you know about {x}?|Explain "
+                        "{x}.]",
+                        {{"x", subject}}),
+                 {phrase(random, "[I remember {x} from the documentation.|I try to remember {x}.]",
+                         {{"x", subject}}),
+                  sentence, words.held_out() ? "" : sentence});
+    return true;
+  }
+  return false;
+}
+
 Exchange ask_mention(TaskRandom& random, const Section& section) {
   const std::string& sentence = random.pick(section.sentences);
   auto candidates = words_in(sentence);
@@ -200,6 +221,7 @@ Exchange document_exchange(TaskWords& words, const LongText& text) {
     if (section.sentences.empty() || section.text.size() > 6000) continue;
     Exchange out;
     const int kind = random.between(0, 9);
+    if (kind == 0 && ask_from_memory(words, random, section, out)) return out;
     if (kind < 5 && ask_definition(random, section, out)) return out;
     if (kind < 7) return ask_mention(random, section);
     return kind < 9 ? ask_rest(random, section) : ask_whether(words, section);

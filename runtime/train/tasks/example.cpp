@@ -17,12 +17,12 @@ struct Share {
   TextSource source;
   int percent;
 };
-constexpr std::array<Share, 7> kShares{{{TextSource::kChat, 7},
+constexpr std::array<Share, 7> kShares{{{TextSource::kChat, 12},
                                         {TextSource::kFacts, 15},
-                                        {TextSource::kWords, 14},
-                                        {TextSource::kNumbers, 12},
+                                        {TextSource::kWords, 12},
+                                        {TextSource::kNumbers, 11},
                                         {TextSource::kLookup, 11},
-                                        {TextSource::kDocument, 12},
+                                        {TextSource::kDocument, 10},
                                         {TextSource::kTools, 29}}};
 
 TextSource some_source(TaskRandom& random) {
@@ -123,7 +123,8 @@ Exchange Conversation::plain_exchange(TextSource source) {
     case TextSource::kDocument:
       return document_exchange(words_, long_text(options_));
     default:
-      return chat_exchange(words_, assistant_name_);
+      return random_.percent(40) ? knowledge_exchange(words_)
+                                 : chat_exchange(words_, assistant_name_);
   }
 }
 

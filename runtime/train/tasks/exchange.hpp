@@ -59,6 +59,7 @@ struct LongText {
 
 // One generator for each kind of question.
 Exchange chat_exchange(TaskWords& words, const std::string& assistant_name);
+Exchange knowledge_exchange(TaskWords& words);
 Exchange fact_exchange(TaskWords& words);
 Exchange inference_exchange(TaskWords& words);
 Exchange word_exchange(TaskWords& words);
