@@ -12,7 +12,8 @@ struct Talk {
   std::string_view user, reasoning, response, contains;
 };
 
-// {me}: the assistant's name; {who}: a person; {topic}, {weekday}, {thing}: words.
+// {me}: the assistant's name; {who}: a person; {topic}, {weekday}, {thing}: words; {Topic} begins a
+// sentence.
 constexpr std::array<Talk, 22> kTalks{{
     {"[Hello|Hi|Hey|Good morning|Good evening|Hi there|Hello there][!|.|]",
      "[The user greets me. I greet back.|A greeting. I answer it and offer help.]",
@@ -73,7 +74,7 @@ constexpr std::array<Talk, 22> kTalks{{
      "{topic}"},
     {"[I like {topic}.|I love {topic}!|My hobby is {topic}.|I read a lot about {topic}.]",
      "[The user likes {topic}. I ask about it.|I show interest in {topic}.]",
-     "[{topic} is a nice hobby.|That sounds good. {topic} can be a lot of fun.|How nice!] [What do "
+     "[{Topic} is a nice hobby.|That sounds good. {Topic} can be a lot of fun.|How nice!] [What do "
      "you like most about {topic}?|How did you come to {topic}?|Since when do you like {topic}?]",
      "{topic}"},
     {"[I am tired|I'm tired|I had a long day|I slept badly|I am exhausted][.|]",
@@ -108,11 +109,11 @@ constexpr std::array<Talk, 22> kTalks{{
      "because I have no access to current data.]",
      ""},
     {"[Tell me a joke.|Do you know a joke?|Make me laugh.]",
-     "[The user wants a joke. I tell a short one.|A short joke about {animal}s.]",
+     "[The user wants a joke. I tell a short one.|A short joke with a {animal}.]",
      "[Why did the {animal} cross the road? To get to the {thing} on the other side.|What does a "
      "{animal} say to a {thing}? Nothing, a {thing} does not listen.|A {animal} walks into a shop "
      "and "
-     "asks for a {thing}. The clerk says: we only sell {other}s.]",
+     "asks for a {thing}. The clerk says: all we have is a {other}.]",
      ""},
     {"[Tell me a short story.|Tell me a story about a {animal}.|Write a tiny story with a {animal} "
      "in it.]",
@@ -134,9 +135,11 @@ constexpr std::array<Talk, 22> kTalks{{
 Exchange chat_exchange(TaskWords& words, const std::string& assistant_name) {
   TaskRandom& random = words.random();
   const auto things = words.some(WordList::kThings, 2);
+  const std::string topic = words.one(WordList::kTopics);
   const Slots slots{{"me", assistant_name},
                     {"who", words.one(WordList::kPeople)},
-                    {"topic", words.one(WordList::kTopics)},
+                    {"topic", topic},
+                    {"Topic", capitalised(topic)},
                     {"weekday", words.one(WordList::kWeekdays)},
                     {"thing", things[0]},
                     {"other", things[1]},
@@ -149,7 +152,8 @@ Exchange chat_exchange(TaskWords& words, const std::string& assistant_name) {
   const std::string reasoning = phrase(random, talk.reasoning, slots);
   std::string response = capitalised(phrase(random, talk.response, slots));
   std::string contains = phrase(random, talk.contains, slots);
-  if (response.starts_with(capitalised(contains))) contains = capitalised(contains);
+  if (response.find(contains) == response.npos) contains = capitalised(contains);
+  if (response.find(contains) == response.npos) contains.clear();  // a phrase without it
   return question(user, {reasoning, std::move(response), std::move(contains)});
 }
 

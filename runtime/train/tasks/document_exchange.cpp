@@ -136,9 +136,9 @@ bool ask_from_memory(const TaskWords& words, TaskRandom& random, const Section& 
                      Exchange& out) {
   for (const std::string& sentence : section.sentences) {
     const std::string subject = defined_by(sentence);
-    const bool is_name = !subject.empty() && subject.find(' ') == subject.npos &&
-                         sentence.find(" are the ") == sentence.npos;
-    if (!is_name) continue;
+    const bool has_article =
+        subject.starts_with("The ") || subject.starts_with("A ") || subject.starts_with("An ");
+    if (subject.empty() || has_article || sentence.find(" are the ") != sentence.npos) continue;
     out =
         question(phrase(random,
                         "[What is {x}?|Tell me about {x}.|What do you know about {x}?|Explain "
