@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <cctype>
 #include <charconv>
 #include <map>
 
 #include "kernels/base/verify.hpp"
 #include "runtime/canonical_json.hpp"
+#include "runtime/train/tasks/phrase.hpp"
 
 namespace runtime {
 
@@ -36,6 +38,32 @@ ToolValue text_value(std::string text) { return {json::value(text), text, {{"typ
 
 std::string two_digits(int number) { return (number < 10 ? "0" : "") + std::to_string(number); }
 
+std::string lower(std::string word) {
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
+
+std::string make_sentence(TaskWords& words) {
+  return phrase(
+      words.random(),
+      "[{who} is in the {place}|See you on {day}|I will be in {city} on {day}|Please bring the "
+      "{thing}|The {thing} is {adjective}|Do not forget the {thing}|We meet in the {place} at "
+      "noon|{who} likes {food}|The {animal} is {colour}, not {other}|Can you send me the "
+      "{thing}?|Thank you for the {adjective} {thing}|I have a question about {topic}|"
+      "{food}, {thing} and {animal}|Hello {who}]",
+      {{"who", words.one(WordList::kPeople)},
+       {"place", words.one(WordList::kPlaces)},
+       {"day", words.one(WordList::kWeekdays)},
+       {"city", words.one(WordList::kCities)},
+       {"thing", words.one(WordList::kThings)},
+       {"adjective", words.one(WordList::kAdjectives)},
+       {"food", words.one(WordList::kFoods)},
+       {"animal", words.one(WordList::kAnimals)},
+       {"colour", words.one(WordList::kColours)},
+       {"other", words.one(WordList::kColours)},
+       {"topic", words.one(WordList::kTopics)}});
+}
+
 // Words and strings of a certain look.
 std::string make_text(TaskWords& words, std::string_view kind) {
   TaskRandom& random = words.random();
@@ -55,7 +83,16 @@ std::string make_text(TaskWords& words, std::string_view kind) {
     return std::to_string(random.between(2020, 2035)) + "-" + two_digits(random.between(1, 12)) +
            "-" + two_digits(random.between(1, 28));
   }
-  if (kind == "email") return words.made_up(2) + "@" + words.made_up(2) + ".org";
+  if (kind == "email") {
+    return phrase(
+        random, "{who}[|.{name}]@{name}.[org|com|net|de]",
+        {{"who", random.percent(50) ? words.made_up(2) : lower(words.one(WordList::kPeople))},
+         {"name", words.made_up(2)}});
+  }
+  if (kind == "url") {
+    return phrase(random, "https://{name}.[org|com|net]/{part}[|.html|/{name}]",
+                  {{"name", words.made_up(2)}, {"part", words.one(WordList::kFields)}});
+  }
   if (kind == "path") {
     return "/" + words.one(WordList::kFields) + "/" + words.made_up(2) +
            random.pick(std::array<std::string_view, 4>{".txt", ".csv", ".md", ".json"}).data();
@@ -64,13 +101,14 @@ std::string make_text(TaskWords& words, std::string_view kind) {
     return std::string(
         random.pick(std::array<std::string_view, 6>{"EUR", "USD", "GBP", "JPY", "CHF", "SEK"}));
   VERIFY(kind == "sentence");
-  return words.one(WordList::kPeople) + " is in the " + words.one(WordList::kPlaces);
+  return make_sentence(words);
 }
 
 ToolValue make_number(TaskRandom& random, const std::vector<std::string>& parts) {
   if (parts[0] == "integer") {
     const int low = parts.size() > 1 ? to_int(parts[1]) : 0;
-    const int high = parts.size() > 2 ? to_int(parts[2]) : 500;
+    static constexpr std::array<int, 5> kHighs{9, 99, 999, 9999, 999999};
+    const int high = parts.size() > 2 ? to_int(parts[2]) : random.pick(kHighs);
     const int value = random.between(low, high);
     return {value, std::to_string(value), {{"type", "integer"}}};
   }
@@ -122,11 +160,12 @@ ToolValue make_tool_value(TaskWords& words, std::string_view kind) {
 }
 
 std::string_view some_tool_value_kind(TaskRandom& random) {
-  static constexpr std::array<std::string_view, 24> kKinds{
-      "name",     "name",    "title",    "code",         "city",          "person",
-      "thing",    "colour",  "date",     "time",         "email",         "path",
-      "sentence", "integer", "integer",  "integer 1 9",  "number",        "number 10",
-      "boolean",  "boolean", "integers", "strings name", "strings thing", "choice low,medium,high"};
+  static constexpr std::array<std::string_view, 25> kKinds{
+      "name",    "name",        "title",        "code",          "city",
+      "person",  "thing",       "colour",       "date",          "time",
+      "email",   "url",         "path",         "sentence",      "integer",
+      "integer", "integer 1 9", "number",       "number 10",     "boolean",
+      "boolean", "integers",    "strings name", "strings thing", "choice low,medium,high"};
   return random.pick(kKinds);
 }
 
