@@ -10,8 +10,8 @@
 
 KERNEL_NAMESPACE_BEGIN
 
-// e^x for x <= 0 as scale (1 + rest), so that e^x - 1 is exact for small x too: math::exp without
-// what positive and subnormal results need. Below -87 it stays at e^-87.
+// e^x for x <= 87 as scale (1 + rest), so that e^x - 1 is exact for small x too: math::exp without
+// what infinite and subnormal results need. Below -87 it stays at e^-87.
 template <class F>
 struct Exponential {
   F scale, rest;

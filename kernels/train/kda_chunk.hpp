@@ -81,9 +81,9 @@ KERNEL_FN void chunk_decays(const KdaHeadGrad& h, size_t chunk) {
     sum[0] = Lanes::load(g + i);
 #pragma GCC unroll 16
     for (size_t r = 1; r < kC; ++r) sum[r] = sum[r - 1] + Lanes::load(g + r * d + i);
-    math::exp(sum[kMiddle]).store(bounds + i);
-    math::exp(sum[kC - 1] - sum[kMiddle]).store(bounds + d + i);
-    for (size_t r = 0; r < kC; ++r) math::exp(sum[r] - sum[kMiddle]).store(a + r * d + i);
+    exponential(sum[kMiddle]).value().store(bounds + i);
+    exponential(sum[kC - 1] - sum[kMiddle]).value().store(bounds + d + i);
+    for (size_t r = 0; r < kC; ++r) exponential(sum[r] - sum[kMiddle]).value().store(a + r * d + i);
   });
 }
 

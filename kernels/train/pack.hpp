@@ -63,24 +63,30 @@ KERNEL_FN void pack_rows(const float* from, size_t ld, size_t k, float* panel) {
 }
 
 // The same of an operand whose rows are contiguous, k lying `ld` apart: full panels of W rows,
-// `panel_step` floats from one to the next. Of many panels each k is read in one piece, since its
-// neighbours often lie at a distance that fills one set of a cache.
+// `panel_step` floats from one to the next, a few side by side. Of each k as many cache lines are
+// read in one piece, and asked for a few k ahead: their neighbours lie far away, often at a
+// distance that fills one set of a cache. `readable` (>= rows) floats of each k may be read.
 template <size_t W>
-KERNEL_FN void pack_columns(const float* from, size_t ld, size_t rows, size_t k, float* panels,
-                            size_t panel_step) {
-  constexpr size_t kVectors = (W + kWidth - 1) / kWidth;
-  const size_t full = rows / W * W;
-  for (size_t at = 0; at < k; ++at) {
-    const float* const source = from + at * ld;
-    float* to = panels + at * W;
-    size_t r = 0;
-    for (; r + kVectors * kWidth <= rows; r += W, to += panel_step) {
+KERNEL_FN void pack_columns(const float* from, size_t ld, size_t rows, size_t readable, size_t k,
+                            float* panels, size_t panel_step) {
+  constexpr size_t kVectors = (W + kWidth - 1) / kWidth, kTogether = (72 / W) * W, kAhead = 8;
+  for (size_t first = 0; first + W <= rows; first += kTogether) {
+    const size_t full = std::min(kTogether, rows - first) / W * W;
+    for (size_t at = 0; at < k; ++at) {
+      const float* const source = from + at * ld + first;
+      float* to = panels + first / W * panel_step + at * W;
+      if (at + kAhead < k) {
+        for (size_t r = 0; r < full; r += 16) __builtin_prefetch(source + kAhead * ld + r);
+      }
+      size_t r = 0;
+      for (; r < full && first + r + kVectors * kWidth <= readable; r += W, to += panel_step) {
 #pragma GCC unroll 4
-      for (size_t v = 0; v < kVectors; ++v)
-        Lanes::load(source + r + v * kWidth).store(to + v * kWidth);
-    }
-    for (; r < full; r += W, to += panel_step) {
-      for (size_t i = 0; i < W; ++i) to[i] = source[r + i];
+        for (size_t v = 0; v < kVectors; ++v)
+          Lanes::load(source + r + v * kWidth).store(to + v * kWidth);
+      }
+      for (; r < full; r += W, to += panel_step) {
+        for (size_t i = 0; i < W; ++i) to[i] = source[r + i];
+      }
     }
   }
 }

@@ -62,6 +62,7 @@ struct Part {
   Grid<const float> from;  // at the first of both
   bool k_first = false;    // stored [k, rows]
   size_t rows = 0, k = 0;
+  size_t rows_on = 0;  // rows from the first on that the operand has, this part's and later ones
 
   float at(size_t row, size_t i) const { return k_first ? from.row(i)[row] : from.row(row)[i]; }
 };
@@ -72,7 +73,7 @@ template <size_t W>
 void pack(const Part& part, float* to, size_t panel_step, bool narrow) {
   size_t packed = part.rows / W * W;
   if (part.k_first) {
-    pack_columns<W>(part.from.data, part.from.ld, part.rows, part.k, to, panel_step);
+    pack_columns<W>(part.from.data, part.from.ld, part.rows, part.rows_on, part.k, to, panel_step);
   } else {
     for (size_t r = 0; r < packed; r += W)
       pack_rows<W>(part.from.row(r), part.from.ld, part.k, to + r / W * panel_step);
@@ -133,12 +134,12 @@ void multiply_pass(const Product<float>& p, size_t n0, size_t columns, size_t k0
     const size_t some = std::min(depth, k_end - k);
     const Grid<const float> from =
         p.b_transposed ? p.b.from(n0).columns(k) : p.b.from(k).columns(n0);
-    pack<kProductColumns>({from, !p.b_transposed, columns, some}, packed_b + (k - k0) * padded,
-                          some * kProductColumns, false);
+    pack<kProductColumns>({from, !p.b_transposed, columns, some, p.n - n0},
+                          packed_b + (k - k0) * padded, some * kProductColumns, false);
   }
   const auto block_of_a = [&](size_t m0, size_t k) -> Part {
     return {p.a_transposed ? p.a.from(k).columns(m0) : p.a.from(m0).columns(k), p.a_transposed,
-            std::min(kPackedRows, p.m - m0), std::min(depth, k_end - k)};
+            std::min(kPackedRows, p.m - m0), std::min(depth, k_end - k), p.m - m0};
   };
   for (size_t m0 = 0; m0 < p.m; m0 += kPackedRows) {
     for (size_t k = k0; k < k_end; k += depth) {

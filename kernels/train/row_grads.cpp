@@ -65,17 +65,10 @@ void glu_grad_target(const GluGrad<float>& args) {
 struct MixRow {
   size_t count, width;
   const float* source[kMaxResidualSources];
+  float* dsource[kMaxResidualSources];
   float inverse[kMaxResidualSources], score[kMaxResidualSources], weight[kMaxResidualSources];
   float dot[kMaxResidualSources];  // d mix . source
 };
-
-KERNEL_FN float dot_product(const float* a, const float* b, size_t width) {
-  LaneSum sum;
-  for_lanes(width, [&](size_t at, size_t count, size_t j) KERNEL_LAMBDA {
-    sum.part[j] = multiply_add(load_some(a + at, count), load_some(b + at, count), sum.part[j]);
-  });
-  return fold(sum);
-}
 
 // Scores, their softmax, and the mix into `mix`.
 KERNEL_FN void mix_sources(MixRow& row, const float* gain, float eps, float* mix) {
@@ -106,20 +99,54 @@ KERNEL_FN void mix_sources(MixRow& row, const float* gain, float eps, float* mix
   });
 }
 
+// Calls fn<N>(first) for groups of N sources, 3 while there are as many.
+template <class Fn>
+KERNEL_FN void for_groups(size_t count, const Fn& fn) {
+  size_t s = 0;
+  for (; s + 3 <= count; s += 3) fn.template operator()<3>(s);
+  if (count - s == 2) return fn.template operator()<2>(s);
+  if (count - s == 1) fn.template operator()<1>(s);
+}
+
+template <size_t N>
+KERNEL_FN void source_dots(MixRow& row, size_t first, const float* dmix) {
+  LaneSum dot[N];
+  for_lanes(row.width, [&](size_t at, size_t count, size_t j) KERNEL_LAMBDA {
+    const Lanes d = load_some(dmix + at, count);
+#pragma GCC unroll 3
+    for (size_t s = 0; s < N; ++s) {
+      const Lanes x = load_some(row.source[first + s] + at, count);
+      dot[s].part[j] = multiply_add(d, x, dot[s].part[j]);
+    }
+  });
+  for (size_t s = 0; s < N; ++s) row.dot[first + s] = fold(dot[s]);
+}
+
 // dsource += weight dmix + dscore d score/d source; dgain += dscore source / rms.
-KERNEL_FN void source_grad(const MixRow& row, size_t s, float dscore, const float* gain,
-                           const float* dmix, float* dsource, float* dgain) {
-  const float factor = dscore * row.inverse[s];
-  const Lanes weight(row.weight[s]), along_gain(factor);
-  const Lanes along_source(-factor * row.inverse[s] * row.score[s] / static_cast<float>(row.width));
-  const float* const x = row.source[s];
+template <size_t N>
+KERNEL_FN void source_grads(const MixRow& row, size_t first, float dot_mix, const float* gain,
+                            const float* dmix, float* dgain) {
+  Lanes weight[N], along_gain[N], along_source[N];
+  for (size_t s = 0; s < N; ++s) {
+    const size_t i = first + s;
+    const float factor = row.weight[i] * (row.dot[i] - dot_mix) * row.inverse[i];
+    weight[s] = Lanes(row.weight[i]), along_gain[s] = Lanes(factor);
+    along_source[s] =
+        Lanes(-factor * row.inverse[i] * row.score[i] / static_cast<float>(row.width));
+  }
   for_vectors(row.width, [&](size_t at, size_t count) KERNEL_LAMBDA {
-    const Lanes value = load_some(x + at, count);
-    Lanes d = multiply_add(weight, load_some(dmix + at, count), load_some(dsource + at, count));
-    d = multiply_add(along_gain, load_some(gain + at, count), d);
-    store_some(multiply_add(along_source, value, d), dsource + at, count);
-    if (dgain == nullptr) return;
-    store_some(multiply_add(along_gain, value, load_some(dgain + at, count)), dgain + at, count);
+    const Lanes dm = load_some(dmix + at, count), w = load_some(gain + at, count);
+    Lanes dw = dgain == nullptr ? Lanes::zero() : load_some(dgain + at, count);
+#pragma GCC unroll 3
+    for (size_t s = 0; s < N; ++s) {
+      const Lanes x = load_some(row.source[first + s] + at, count);
+      float* const to = row.dsource[first + s] + at;
+      Lanes d = multiply_add(weight[s], dm, load_some(to, count));
+      d = multiply_add(along_gain[s], w, d);
+      store_some(multiply_add(along_source[s], x, d), to, count);
+      dw = multiply_add(along_gain[s], x, dw);
+    }
+    if (dgain != nullptr) store_some(dw, dgain + at, count);
   });
 }
 
@@ -133,14 +160,19 @@ void residual_grad_target(const ResidualGrad<float>& args, float* scratch) {
   row.count = args.sources.size();
   row.width = width;
   for (size_t r = 0; r < args.rows; ++r) {
-    for (size_t s = 0; s < row.count; ++s) row.source[s] = args.sources[s].row(r);
+    for (size_t s = 0; s < row.count; ++s) {
+      row.source[s] = args.sources[s].row(r);
+      row.dsource[s] = args.dsources[s].row(r);
+    }
     mix_sources(row, gain, args.eps, mix);
     norm_grad_row<false>({mix, args.norm, args.dout.row(r), dmix, args.dnorm, width}, args.eps);
-    const float dot_mix = dot_product(dmix, mix, width);
-    for (size_t s = 0; s < row.count; ++s) {
-      const float dscore = row.weight[s] * (dot_product(dmix, row.source[s], width) - dot_mix);
-      source_grad(row, s, dscore, gain, dmix, args.dsources[s].row(r), dgain);
-    }
+    for_groups(row.count,
+               [&]<size_t N>(size_t first) KERNEL_LAMBDA { source_dots<N>(row, first, dmix); });
+    float dot_mix = 0;
+    for (size_t s = 0; s < row.count; ++s) dot_mix += row.weight[s] * row.dot[s];
+    for_groups(row.count, [&]<size_t N>(size_t first) KERNEL_LAMBDA {
+      source_grads<N>(row, first, dot_mix, gain, dmix, dgain);
+    });
   }
   for (size_t i = 0; dgain != nullptr && i < width; ++i) {
     args.dscore_norm[i] += dgain[i] * args.score_proj[i];
