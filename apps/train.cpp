@@ -173,6 +173,10 @@ void add_pretrain_settings(CLI::App& command, runtime::PretrainingOptions& optio
                      "Of the tokens: generated examples, the rest is text")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  command.add_option("--context-weight", options.batch.context_weight,
+                     "Of an example's tokens that the assistant did not produce, in the loss")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command.add_flag("--mxfp4", options.quantised, "Routed experts are seen as MXFP4");
   command.add_option("--checkpoint-every", options.checkpoint_every, "Steps")
       ->capture_default_str();

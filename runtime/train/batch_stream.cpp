@@ -13,12 +13,13 @@ namespace runtime {
 namespace {
 
 // The rows `count` from `offset` on become a sequence of their own.
-void append(const Document& document, size_t offset, size_t count, TrainingBatch& batch) {
+void append(const Document& document, size_t offset, size_t count, float context_weight,
+            TrainingBatch& batch) {
   batch.sequences.push_back({batch.rows(), count});
   for (size_t i = offset; i < offset + count; ++i) {
     batch.tokens.push_back(document.tokens[i]);
     batch.targets.push_back(document.tokens[i + 1]);
-    batch.weights.push_back(document.mask[i + 1] != 0 ? 1.0f : 0.0f);
+    batch.weights.push_back(document.mask[i + 1] != 0 ? 1.0f : context_weight);
   }
 }
 
@@ -73,7 +74,7 @@ BatchStream::Queue& BatchStream::next_queue(size_t room) {
 void BatchStream::take(Queue& queue, size_t count, TrainingBatch& batch) {
   Position& at = queue.position;
   const Document document = documents_.document(queue.order[at.index]);
-  append(document, at.offset, count, batch);
+  append(document, at.offset, count, options_.context_weight, batch);
   at.rows += count;
   at.offset += count;
   if (at.offset + 1 < document.tokens.size()) return;
@@ -106,7 +107,7 @@ std::vector<TrainingBatch> cut_in_order(const Documents& documents, const BatchO
       if (count == 0) return batches;
       if (batches.back().rows() + count > options.rows && batches.back().rows() != 0)
         batches.emplace_back();
-      append(document, at, count, batches.back());
+      append(document, at, count, 0.0f, batches.back());
       at += count;
       rows += count;
     }

@@ -17,6 +17,9 @@ struct BatchOptions {
   size_t rows = 1024;            // of a batch, all filled
   size_t sequence_length = 256;  // longest sequence
   double example_share = 0.35;   // of the rows, where there are both kinds
+  // Weight in the loss of an example's tokens that the assistant did not produce: they are not to
+  // be said, but what follows in them teaches to look back.
+  float context_weight = 0;
   uint64_t seed = 1;
 };
 
@@ -54,7 +57,7 @@ class BatchStream {
 };
 
 // All documents in their order, once, cut at sequence_length; the last batch may be shorter. For
-// evaluation. At most `most` rows (0: no limit).
+// evaluation: context has no weight. At most `most` rows (0: no limit).
 std::vector<TrainingBatch> cut_in_order(const Documents& documents, const BatchOptions& options,
                                         size_t most = 0);
 

@@ -94,7 +94,8 @@ class Evaluator {
     for (size_t i = 0; i < batches.size(); ++i) {
       score.nats += nats[i];
       score.tokens += batches[i].rows();
-      for (const TokenId target : batches[i].targets) score.bytes += tokenizer_->bytes(target).size();
+      for (const TokenId target : batches[i].targets)
+        score.bytes += tokenizer_->bytes(target).size();
     }
   }
 

@@ -40,13 +40,14 @@ std::string describe(const PretrainingOptions& o) {
   char text[512];
   const TrainerOptions& t = o.trainer;
   std::snprintf(text, sizeof text,
-                "%s%s from %s seed %llu, %zu x %zu rows, sequences of %zu, examples %.3g, %llu "
+                "%s%s from %s seed %llu, %zu x %zu rows, sequences of %zu, examples %.3g, context %.3g, %llu "
                 "steps, rate %.4g, warm-up %llu, last %.3g, decay %.3g, betas %.4g %.4g, clip "
                 "%.3g, balance %.3g",
                 o.preset.c_str(), o.quantised ? " mxfp4" : "",
                 o.initial.empty() ? "scratch" : o.initial.c_str(),
                 static_cast<unsigned long long>(o.seed), t.shards, t.rows,
                 o.batch.sequence_length, o.batch.example_share,
+                static_cast<double>(o.batch.context_weight),
                 static_cast<unsigned long long>(t.learning_rate.steps), t.learning_rate.rate,
                 static_cast<unsigned long long>(t.learning_rate.warmup_steps),
                 t.learning_rate.last_share, static_cast<double>(t.weight_decay),

@@ -43,8 +43,9 @@ void save_training(const std::string& path, const ParameterStore& parameters, Tr
   floats("master", parameters.masters());
   floats("first_moment", trainer.first_moments());
   floats("second_moment", trainer.second_moments());
-  writer.add("progress", "U8", {text.size()},
-             [&](std::span<std::byte> data) { std::memcpy(data.data(), text.data(), data.size()); });
+  writer.add("progress", "U8", {text.size()}, [&](std::span<std::byte> data) {
+    std::memcpy(data.data(), text.data(), data.size());
+  });
   const std::string draft = path + ".new";
   writer.write(draft);
   std::error_code error;
@@ -58,7 +59,8 @@ TrainingProgress load_training(const std::string& path, const std::string& setup
   const auto require = [&](const char* name) {
     const StoredTensor* tensor = file.find(name);
     if (tensor == nullptr)
-      throw std::runtime_error(path + ": tensor " + name + " is missing; not a training checkpoint");
+      throw std::runtime_error(path + ": tensor " + name +
+                               " is missing; not a training checkpoint");
     return *tensor;
   };
   const auto floats = [&](const char* name) {

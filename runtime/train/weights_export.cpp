@@ -1,5 +1,6 @@
 #include "runtime/train/weights_export.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <filesystem>
@@ -8,8 +9,35 @@
 
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/safetensors_writer.hpp"
+#include "runtime/tokenizer.hpp"
 
 namespace runtime {
+
+namespace {
+
+// A text ends with [EOS] and a message with its own token: a model that has learnt both may stop at
+// either.
+void write_ends(const WeightsExport& target) {
+  const auto tokenizer = Tokenizer::load(target.tokenizer);
+  if (tokenizer == nullptr)
+    throw std::runtime_error(target.tokenizer + "/tiktoken.model: is missing");
+  boost::json::array ends;
+  for (const char* name : {"[EOS]", "<|end_of_msg|>"}) {
+    const auto id = tokenizer->special(name);
+    if (!id) {
+      throw std::runtime_error(target.tokenizer + "/tokenizer_config.json: names no " +
+                               std::string(name) + " token");
+    }
+    ends.emplace_back(*id);
+  }
+  const std::string path = target.directory + "/generation_config.json";
+  std::ofstream out(path, std::ios::trunc);
+  out << boost::json::serialize(boost::json::object{{"eos_token_id", ends}}) << "\n";
+  out.close();
+  if (!out) throw std::runtime_error(path + ": cannot be written");
+}
+
+}  // namespace
 
 void export_weights(const WeightsExport& target, const ParameterStore& parameters) {
   namespace fs = std::filesystem;
@@ -28,6 +56,7 @@ void export_weights(const WeightsExport& target, const ParameterStore& parameter
   parameters.write(nested ? "language_model." : "", writer);
   writer.write(target.directory + "/model.safetensors");
   if (target.tokenizer.empty()) return;
+  write_ends(target);
   for (const char* name : {"tiktoken.model", "tokenizer_config.json"}) {
     fs::copy_file(target.tokenizer + "/" + name, target.directory + "/" + name,
                   fs::copy_options::overwrite_existing, error);

@@ -124,5 +124,6 @@ TEST_CASE("Every preset is a config this program reads", "[runtime][config]") {
   }
   CHECK_THROWS_WITH(
       runtime::preset_config("huge"),
-      "unknown preset \"huge\"; presets are tiny-k3, tiny-linear, bench-k3 and bench-linear");
+      "unknown preset \"huge\"; presets are tiny-k3, tiny-linear, bench-k3, bench-linear, "
+      "train-k3 and chat-k3");
 }
