@@ -17,7 +17,7 @@ namespace {
 
 // From one panel of a to the next: longer than a panel by a cache line, so that the panels do not
 // share the sets of L1 and there is room for what is written past a panel's end.
-constexpr size_t kPanelStep = kProductRows * kProductDepth + 16;
+constexpr size_t panel_step(size_t depth) { return (kProductRows * depth + 15) / 16 * 16 + 16; }
 
 constexpr size_t kNearFloats = size_t{100} << 10;  // an operand this small is in L2 anyway
 
@@ -110,11 +110,11 @@ class Ahead {
 };
 
 // Packed a [rows] times packed b [columns] into c. Meanwhile the next block of a is fetched.
-void multiply_packed(const float* a, size_t rows, const float* b, size_t columns, size_t k,
-                     Grid<float> c, bool add, Ahead& next_a) {
+void multiply_packed(const float* a, size_t a_step, size_t rows, const float* b, size_t columns,
+                     size_t k, Grid<float> c, bool add, Ahead& next_a) {
   for (size_t j = 0; j < columns; j += kProductColumns) {
     const float* panel = a;
-    for (size_t i = 0; i < rows; i += kProductRows, panel += kPanelStep) {
+    for (size_t i = 0; i < rows; i += kProductRows, panel += a_step) {
       next_a.fetch_piece();
       const Grid<float> at = c.from(i).columns(j);
       with_rows(rows - i,
@@ -128,7 +128,8 @@ void multiply_packed(const float* a, size_t rows, const float* b, size_t columns
 void multiply_pass(const Product<float>& p, size_t n0, size_t columns, size_t k0, size_t k_end,
                    size_t depth, float* scratch) {
   float* const packed_a = scratch;
-  float* const packed_b = scratch + kPackedRows / kProductRows * kPanelStep;
+  const size_t a_step = panel_step(depth);
+  float* const packed_b = scratch + kPackedRows / kProductRows * a_step;
   const size_t padded = (columns + kProductColumns - 1) / kProductColumns * kProductColumns;
   for (size_t k = k0; k < k_end; k += depth) {
     const size_t some = std::min(depth, k_end - k);
@@ -144,7 +145,7 @@ void multiply_pass(const Product<float>& p, size_t n0, size_t columns, size_t k0
   for (size_t m0 = 0; m0 < p.m; m0 += kPackedRows) {
     for (size_t k = k0; k < k_end; k += depth) {
       const Part part = block_of_a(m0, k);
-      pack<kProductRows>(part, packed_a, kPanelStep, true);
+      pack<kProductRows>(part, packed_a, a_step, true);
       const bool last = k + depth >= k_end;
       const bool more = p.m * p.k > kNearFloats && (!last || m0 + kPackedRows < p.m);
       const Part next =
@@ -152,7 +153,7 @@ void multiply_pass(const Product<float>& p, size_t n0, size_t columns, size_t k0
       const size_t tiles = (part.rows + kProductRows - 1) / kProductRows * padded / kProductColumns;
       Ahead ahead(next.from.data, next.from.ld, next.k_first ? next.k : next.rows,
                   next.k_first ? next.rows : next.k, tiles);
-      multiply_packed(packed_a, part.rows, packed_b + (k - k0) * padded, columns, part.k,
+      multiply_packed(packed_a, a_step, part.rows, packed_b + (k - k0) * padded, columns, part.k,
                       p.c.from(m0).columns(n0), p.add || k != 0, ahead);
     }
   }
@@ -163,7 +164,7 @@ void multiply_target(const Product<float>& p, float* scratch) {
     const size_t parts = (whole + most - 1) / most;
     return (whole + parts - 1) / parts;
   };
-  const size_t depth = equal_parts(p.k, kProductDepth);
+  const size_t depth = equal_parts(p.k, p.k <= kWholeDepth ? kWholeDepth : kProductDepth);
   const size_t panels = (p.n + kProductColumns - 1) / kProductColumns;
   const size_t step = equal_parts(panels, kPackedColumns / kProductColumns) * kProductColumns;
   for (size_t n0 = 0; n0 < p.n; n0 += step) {
