@@ -3,8 +3,9 @@
 // log-decay must stay above kChunkedLowerBound: then no factor leaves the floats.
 //
 // With L the sum of log-decays in the chunk, A = e^(L - L_mid), qa = q A, ka = k A, kb = k / A:
-//   P = tril(qa kb^T)  M = stril(ka kb^T)   Qbar = e^L_mid qa  Kbar = e^L_mid ka  Khat = e^(L_end -
-//   L_mid) kb;   W = V - Kbar S - M U,  U = beta W;   O = Qbar S + P U;   S' = e^L_end S + Khat^T U
+//   P = tril(qa kb^T)     M = stril(ka kb^T)
+//   Qbar = e^L_mid qa     Kbar = e^L_mid ka     Khat = e^(L_end - L_mid) kb
+//   W = V - Kbar S - M U, U = beta W            O = Qbar S + P U       S' = e^L_end S + Khat^T U
 // Included once per SIMD target.
 #if defined(KERNELS_TRAIN_KDA_CHUNK_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HWY_TARGET_TOGGLE
