@@ -7,17 +7,14 @@
 #include <random>
 #include <string>
 
+#include "tests/support/effort.hpp"
 #include "tests/support/real_models.hpp"
 #include "tests/support/schedule_run.hpp"
 #include "tests/support/toy_model.hpp"
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kRealSchedules = 3;  // of each preset; the sanitizers cost a factor of ten
-#else
-constexpr uint64_t kRealSchedules = 12;
-#endif
+constexpr uint64_t kRealSchedules = support::effort(12);  // of each preset
 
 using support::Heard;
 using support::same_bits;
