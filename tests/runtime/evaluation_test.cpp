@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint_writer.hpp"
 #include "runtime/hybrid_model.hpp"
 #include "runtime/tokenizer.hpp"
 #include "runtime/train/corpus_files.hpp"
@@ -12,23 +11,13 @@
 #include "runtime/train/greedy_generation.hpp"
 #include "runtime/weights.hpp"
 #include "tests/runtime/golden_support.hpp"
+#include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace {
 
 // A random model whose tokens are single bytes.
-const std::string& model_directory() {
-  static const support::TemporaryDirectory directory;
-  static const bool written = [] {
-    runtime::CheckpointOptions options;
-    options.preset = "tiny-k3";
-    options.directory = directory.path();
-    runtime::write_checkpoint(options);
-    return true;
-  }();
-  static_cast<void>(written);
-  return directory.path();
-}
+const std::string& model_directory() { return support::random_model("tiny-k3"); }
 
 struct Loaded {
   runtime::ModelConfig config = runtime::ModelConfig::load(model_directory());
@@ -71,10 +60,7 @@ TEST_CASE("Greedy answers depend neither on the other prompts nor on pieces", "[
 TEST_CASE("Bits per byte are the cost of the text's tokens over its bytes", "[runtime][train]") {
   const support::TemporaryDirectory corpus;
   const std::string text = "A slot holds one recurrent state; a page holds sixty-four tokens.";
-  runtime::CorpusDocument document;
-  document.package = "sqlite3-doc";
-  document.path = "/a";
-  document.text = text;
+  const runtime::CorpusDocument document{"sqlite3-doc", "/usr/share/doc/sqlite3/a.html", text};
   runtime::write_corpus_file(runtime::corpus_file(corpus.path(), true), {document});
   runtime::EvaluationOptions options;
   options.model = model_directory();

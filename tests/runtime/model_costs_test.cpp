@@ -8,6 +8,7 @@
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/model.hpp"
 #include "runtime/weights.hpp"
+#include "tests/support/random_model.hpp"
 
 namespace {
 
@@ -17,8 +18,6 @@ using runtime::ModelCosts;
 runtime::ModelConfig preset(const std::string& name) {
   return runtime::ModelConfig::parse(boost::json::serialize(runtime::preset_config(name)), name);
 }
-
-const std::string kTinyK3 = SLUICE_SOURCE_DIR "/config/models/tiny-k3";
 
 }  // namespace
 
@@ -68,8 +67,9 @@ TEST_CASE("The costs of bench-k3 are those counted by hand", "[runtime][costs]")
 }
 
 TEST_CASE("Costs of all weights add up to what a loaded model says it holds", "[runtime][costs]") {
-  const auto config = runtime::ModelConfig::load(kTinyK3);
-  const auto file = runtime::WeightsFile::load(kTinyK3);
+  const std::string& directory = support::random_model("tiny-k3");
+  const auto config = runtime::ModelConfig::load(directory);
+  const auto file = runtime::WeightsFile::load(directory);
   const auto types = runtime::weight_types(config, file);
   CHECK(types.dense == DType::kBF16);
   CHECK(types.experts == DType::kMXFP4);

@@ -15,6 +15,7 @@
 #include "runtime/train/trainer.hpp"
 #include "runtime/weights.hpp"
 #include "tests/support/plain_network.hpp"
+#include "tests/support/random_model.hpp"
 #include "tests/support/small_configs.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/toy_documents.hpp"
@@ -116,6 +117,7 @@ TEST_CASE("The trainer's forward is the server's, to the bit", "[runtime][train]
   const TemporaryDirectory directory;
   auto options = tiny_run(directory.path());
   options.quantised = quantised;
+  options.tokenizer = support::random_model("tiny-k3");
   options.trainer.learning_rate.steps = 2;
   const ToyDocuments documents(40, 512, 1);
   std::ostringstream progress;
@@ -123,6 +125,7 @@ TEST_CASE("The trainer's forward is the server's, to the bit", "[runtime][train]
 
   const std::string exported = directory.path() + "/model";
   const auto config = runtime::ModelConfig::load(exported);
+  CHECK(config.end_ids == std::vector<runtime::TokenId>{257, 258});  // [EOS], <|end_of_msg|>
   const auto weights = runtime::WeightsFile::load(exported);
   const auto ops = kernels::make_cpu_ops(2);
   runtime::ModelOptions model_options;
