@@ -1,12 +1,10 @@
 #include "runtime/checkpoint_writer.hpp"
 
 #include <boost/json/serialize.hpp>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
 
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/model_config.hpp"
+#include "runtime/output_files.hpp"
 #include "runtime/random_weights.hpp"
 #include "runtime/safetensors_writer.hpp"
 #include "runtime/tokenizer_files.hpp"
@@ -19,15 +17,8 @@ void write_checkpoint(const CheckpointOptions& options) {
   const ModelConfig config = ModelConfig::parse(text, "preset " + options.preset);
   const bool nested = object.contains("text_config");
 
-  std::error_code error;
-  std::filesystem::create_directories(options.directory, error);
-  if (error)
-    throw std::runtime_error(options.directory + ": cannot be created (" + error.message() + ")");
-  const std::string config_path = options.directory + "/config.json";
-  std::ofstream out(config_path, std::ios::trunc);
-  out << text << "\n";
-  out.close();
-  if (!out) throw std::runtime_error(config_path + ": cannot be written");
+  make_directory(options.directory);
+  write_file(options.directory + "/config.json", text + "\n");
 
   RandomWeightsOptions random;
   random.seed = options.seed;

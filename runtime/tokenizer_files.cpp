@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "runtime/output_files.hpp"
 
 namespace runtime {
 
@@ -72,13 +73,6 @@ std::vector<std::string> byte_sequences(uint32_t count) {
   return out;
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
-}
-
 }  // namespace
 
 void write_tokenizer_files(const std::string& directory, uint32_t vocab) {
@@ -93,7 +87,7 @@ void write_tokenizer_files(const std::string& directory, const std::vector<std::
   std::string model;
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     model += base64(ranks[rank]) + " " + std::to_string(rank) + "\n";
-  write_text(directory + "/tiktoken.model", model);
+  write_file(directory + "/tiktoken.model", model);
 
   boost::json::object added;
   for (uint32_t offset = 0; offset < kSpecials; ++offset) {
@@ -110,7 +104,7 @@ void write_tokenizer_files(const std::string& directory, const std::vector<std::
                                       {"pad_token", "[PAD]"},
                                       {"unk_token", "[UNK]"},
                                       {"added_tokens_decoder", added}};
-  write_text(directory + "/tokenizer_config.json", boost::json::serialize(config) + "\n");
+  write_file(directory + "/tokenizer_config.json", boost::json::serialize(config) + "\n");
 }
 
 }  // namespace runtime

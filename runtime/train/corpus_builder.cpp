@@ -1,13 +1,13 @@
 #include "runtime/train/corpus_builder.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "runtime/canonical_json.hpp"
+#include "runtime/output_files.hpp"
 #include "runtime/train/corpus_document.hpp"
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/corpus_sources.hpp"
@@ -130,10 +130,7 @@ CorpusSummary build_corpus(const CorpusOptions& options) {
   Corpus corpus = without_near_duplicates(candidates_of(packages));
   if (options.max_mb) limit_size(corpus.kept, size_t{*options.max_mb} * 1'000'000);
 
-  std::error_code error;
-  std::filesystem::create_directories(options.directory, error);
-  if (error)
-    throw std::runtime_error(options.directory + ": cannot be created (" + error.message() + ")");
+  make_directory(options.directory);
   write_manifest(options.directory + "/manifest.json", packages, corpus);
 
   CorpusSummary summary;

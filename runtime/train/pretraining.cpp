@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "runtime/checkpoint_presets.hpp"
+#include "runtime/output_files.hpp"
 #include "runtime/train/loss_curve.hpp"
 #include "runtime/train/training_checkpoint.hpp"
 #include "runtime/train/weights_export.hpp"
@@ -95,7 +96,7 @@ class Run {
         trainer_(config_, parameters_, options.trainer),
         stream_(documents, batch_options()) {
     if (held_out != nullptr) held_out_ = cut_in_order(*held_out, batch_options(), kEvaluationRows);
-    std::filesystem::create_directories(options.directory);
+    make_directory(options.directory);
     start();
   }
 

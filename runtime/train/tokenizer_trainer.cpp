@@ -1,8 +1,8 @@
 #include "runtime/train/tokenizer_trainer.hpp"
 
-#include <filesystem>
 #include <stdexcept>
 
+#include "runtime/output_files.hpp"
 #include "runtime/tokenizer_files.hpp"
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/pair_trainer.hpp"
@@ -32,10 +32,7 @@ size_t train_tokenizer(const TokenizerOptions& options) {
     }
   }
   const auto tokens = trainer.train(options.ranks);
-  std::error_code error;
-  std::filesystem::create_directories(options.directory, error);
-  if (error)
-    throw std::runtime_error(options.directory + ": cannot be created (" + error.message() + ")");
+  make_directory(options.directory);
   write_tokenizer_files(options.directory, tokens);
   return bytes;
 }

@@ -4,10 +4,10 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 #include "runtime/checkpoint_presets.hpp"
+#include "runtime/output_files.hpp"
 #include "runtime/safetensors_writer.hpp"
 #include "runtime/tokenizer.hpp"
 
@@ -30,11 +30,8 @@ void write_ends(const WeightsExport& target) {
     }
     ends.emplace_back(*id);
   }
-  const std::string path = target.directory + "/generation_config.json";
-  std::ofstream out(path, std::ios::trunc);
-  out << boost::json::serialize(boost::json::object{{"eos_token_id", ends}}) << "\n";
-  out.close();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
+  write_file(target.directory + "/generation_config.json",
+             boost::json::serialize(boost::json::object{{"eos_token_id", ends}}) + "\n");
 }
 
 }  // namespace
@@ -46,12 +43,8 @@ void export_weights(const WeightsExport& target, const ParameterStore& parameter
   if (nested && !parameters.quantised())
     config["text_config"].as_object().erase("quantization_config");
   std::error_code error;
-  fs::create_directories(target.directory, error);
-  const std::string path = target.directory + "/config.json";
-  std::ofstream out(path, std::ios::trunc);
-  out << boost::json::serialize(config) << "\n";
-  out.close();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
+  make_directory(target.directory);
+  write_file(target.directory + "/config.json", boost::json::serialize(config) + "\n");
   SafeTensorsWriter writer;
   parameters.write(nested ? "language_model." : "", writer);
   writer.write(target.directory + "/model.safetensors");
