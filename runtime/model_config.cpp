@@ -198,6 +198,8 @@ ModelConfig ModelConfig::parse(std::string_view json_text, const std::string& so
                                        (layer_count + kMaxBankRows - 1) / kMaxBankRows, kMaxLayers);
   check_quantization(text);
   check_quantization(top);
+  config.packed_experts = text.find("quantization_config") != nullptr ||
+                          top.find("quantization_config") != nullptr;
 
   std::set<TokenId> ends;
   add_ids(text, ends, config.vocab);

@@ -69,6 +69,7 @@ class ModelConfig {
   uint32_t residual_block = 0;   // attention residuals: layers per bank row; 0: ordinary residuals
   std::vector<TokenId> end_ids;  // ascending; each ends a sequence
   std::optional<TokenId> bos_id, pad_id;
+  bool packed_experts = false;      // the file says that routed experts are stored as MXFP4
   bool has_vision = false;          // the file describes a vision tower; it is not loaded
   std::optional<TokenId> media_id;  // placeholder id of an image
 };

@@ -1,5 +1,5 @@
-// A model as the cost model sees it: widths, counts and the pattern of its layers, no weights.
-// From a Hugging Face config.json; our own rendering of K3's facts is config/geometries.
+// A model as the cost model sees it: widths, counts and the pattern of its layers, no weights. From
+// a Hugging Face config.json; K3's facts as our own file are in config/geometries.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,51 @@ namespace runtime {
 enum class KvType : uint8_t { kBf16, kFp8, kF32 };
 double bytes_of(KvType type);  // of one element
 
-class ModelGeometry {
- public:
-  // `path`: a config.json or a directory with one. Throws std::runtime_error naming file and key.
+// Bytes of one weight as it is stored and streamed.
+struct WeightBytes {
+  double dense = 2;        // bf16
+  double experts = 2;      // of the routed experts; MXFP4: 4 bits and 8 for every 32 weights
+  double conv_window = 2;  // of an element of a KDA convolution's window
+};
+
+struct ModelGeometry {
+  // `path`: a config.json or a directory that holds one. Throws std::runtime_error naming file and
+  // key.
   static ModelGeometry load(const std::string& path);
-  explicit ModelGeometry(const ModelConfig& config);
+  ModelGeometry(const ModelConfig& config, const WeightBytes& weight_bytes);
 
   struct Layer {
     bool is_mla = false, is_moe = false;
-    uint32_t bank_rows = 0;  // attention-residual rows beside the running one
+    // Vectors that the attention residual before the sublayer mixes: bank rows and the running sum;
+    // 0: none is mixed.
+    uint32_t attention_sources = 0, ffn_sources = 0;
+    uint32_t bank_rows = 0;  // that exist before this layer
   };
   std::vector<Layer> layers;
-  uint64_t hidden = 0, vocab = 0;
-  uint64_t kda_heads = 0, kda_d = 0, conv_width = 0;
-  uint64_t mla_heads = 0, d_nope = 0, d_rope = 0, d_v = 0, kv_lora = 0, q_lora = 0;
-  bool mla_gate = false, kda_full_gate = false;
-  uint64_t dense_width = 0;
-  uint64_t experts = 0, top_k = 0, shared_experts = 0, expert_width = 0, latent = 0;
-  bool has_residual_bank = false;
+  WeightBytes weight_bytes;
+  double hidden = 0, vocab = 0;
+  double kda_heads = 0, kda_d = 0, conv_width = 0;
+  bool kda_full_gate = false;  // else the output gate has two thin products
+  double mla_heads = 0, d_nope = 0, d_rope = 0, d_v = 0, kv_lora = 0, q_lora = 0;
+  bool mla_gate = false;
+  double dense_width = 0;
+  double experts = 0, top_k = 0, shared_width = 0, expert_width = 0;
+  double latent = 0;  // width the routed experts work in; 0: the hidden width
 
+  uint32_t layer_count() const { return static_cast<uint32_t>(layers.size()); }
   uint32_t kda_layers() const;
   uint32_t mla_layers() const;
-  uint64_t routed_width() const { return latent != 0 ? latent : hidden; }
-  uint64_t expert_params() const { return 3 * expert_width * routed_width(); }  // one, one layer
-  uint64_t kv_elements_per_token() const;                                       // all MLA layers
-  uint64_t state_bytes() const;  // one sequence, all KDA layers, conv window bf16
-  uint64_t conv_bytes() const;   // the part of it that is conv windows
+  double kda_width() const { return kda_heads * kda_d; }
+  double kv_row() const { return kv_lora + d_rope; }  // elements that a position caches in a layer
+  double routed_width() const { return latent != 0 ? latent : hidden; }
+  double expert_params() const { return 3 * expert_width * routed_width(); }  // of one, one layer
+  double expert_bytes() const { return expert_params() * weight_bytes.experts; }
+
+  // Of a sequence and one KDA layer, all heads: recurrent state in fp32 and the conv window.
+  double recurrent_bytes() const { return kda_heads * kda_d * kda_d * 4; }
+  double conv_bytes() const {
+    return (conv_width - 1) * 3 * kda_width() * weight_bytes.conv_window;
+  }
 };
 
 }  // namespace runtime

@@ -10,15 +10,17 @@ namespace runtime {
 
 class PipelineClock {
  public:
-  explicit PipelineClock(const StepModel& model);
+  explicit PipelineClock(const StepModel& model)
+      : model_(&model), free_us_(model.stage_count(), 0.0) {}
+
   // A batch that is ready at `ready_us` enters once the first stage is free. `queued`: more work
-  // stands behind it, so that hand-offs hide behind compute. Returns when its results are out.
+  // stands behind it, and hand-offs hide behind that. Returns when its results are out.
   double enter(const StepShape& shape, double ready_us, bool queued);
-  double first_stage_free_us() const { return free_us_.front(); }  // the next may enter then
+  double first_stage_free_us() const { return free_us_.front(); }  // the next batch may enter then
 
  private:
   const StepModel* model_;
-  std::vector<double> free_us_;  // [stages]
+  std::vector<double> free_us_;  // [stages] when each is done with what it was given
 };
 
 }  // namespace runtime

@@ -16,31 +16,26 @@ enum class CostClass : uint8_t {
   kStreaming,    // norms, mixes, routing, copies
   kCollectives,  // between ranks
   kHandoff,      // between pipeline stages, what compute does not hide
-  kDraft,        // proposing tokens, and folding what was accepted
-  kFixed,        // sampler, overhead of a step
+  kFixed,        // sampling, overheads of a step
 };
-constexpr size_t kCostClasses = 9;
+constexpr size_t kCostClasses = 8;
 std::string_view name_of(CostClass cost);
 
 struct StepBreakdown {
   struct Part {
     double us = 0;
-    uint32_t launches = 0;
+    uint32_t launches = 0;  // kernels, hidden ones too
+    bool operator==(const Part&) const = default;
   };
   std::array<Part, kCostClasses> parts{};
 
   Part& operator[](CostClass cost) { return parts[static_cast<size_t>(cost)]; }
   const Part& operator[](CostClass cost) const { return parts[static_cast<size_t>(cost)]; }
-  double total_us() const {
-    double sum = 0;
-    for (const Part& part : parts) sum += part.us;
-    return sum;
-  }
-  uint32_t launches() const {
-    uint32_t sum = 0;
-    for (const Part& part : parts) sum += part.launches;
-    return sum;
-  }
+  void add(const StepBreakdown& other, uint32_t times = 1);
+  void scale(double factor);  // times alone
+  double total_us() const;
+  uint32_t launches() const;
+  bool operator==(const StepBreakdown&) const = default;
 };
 
 }  // namespace runtime

@@ -12,6 +12,7 @@ struct StepShape {
   uint32_t prefill_rows = 0;
   uint64_t prefill_tokens = 0;
   uint64_t prefill_longest = 0;  // tokens of the longest row: a recurrence walks them in order
+  uint64_t prefill_context = 0;  // positions cached before these rows, summed
   double prefill_pairs = 0;      // (token, earlier position or itself), summed: attention's work
   // Rows of running sequences: `width` tokens each, 1 without speculation, drafts + 1 when it
   // verifies.
@@ -24,6 +25,7 @@ struct StepShape {
     ++prefill_rows;
     prefill_tokens += count;
     prefill_longest = std::max(prefill_longest, count);
+    prefill_context += position;
     prefill_pairs += tokens * static_cast<double>(position) + tokens * tokens / 2;
   }
   // `position`: of its first input token, which is also the number of positions cached before it.

@@ -1,0 +1,113 @@
+#include "runtime/sim/step_model.hpp"
+
+#include <iomanip>
+#include <sstream>
+#include <stdexcept>
+
+#include "kernels/base/verify.hpp"
+#include "kernels/sim/roofline_cost.hpp"
+#include "kernels/sim/transfer_cost.hpp"
+#include "runtime/sim/step_pricer.hpp"
+
+namespace runtime {
+namespace {
+
+constexpr double kBf16 = 2;
+constexpr double kDraftTokens = 7;
+
+std::string gigabytes(double bytes) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << bytes / 1e9 << " GB";
+  return out.str();
+}
+
+void check_fits(const DeviceFile& device, const ParallelLayout& layout, const RankMemory& memory,
+                const StepOptions& options) {
+  if (!(options.memory_fraction > 0 && options.memory_fraction <= 1)) {
+    throw std::invalid_argument("memory-fraction must be above 0 and at most 1");
+  }
+  if (memory.arena_bytes > 0) return;
+  throw std::invalid_argument("layout " + name_of(layout) + " on " + device.name +
+                              ": a rank's weights take " + gigabytes(memory.weight_bytes) +
+                              ", and " + gigabytes(memory.weight_bytes + memory.arena_bytes) +
+                              " are given; expected more ranks, or a larger memory fraction");
+}
+
+}  // namespace
+
+StepModel::StepModel(const DeviceFile& device, const ModelGeometry& geometry,
+                     const ParallelLayout& layout, const StepOptions& options)
+    : device_(device.params),
+      is_roofline_(device.is_roofline),
+      geometry_(geometry),
+      layout_(layout),
+      options_(options),
+      routing_(geometry.experts, geometry.top_k, device.params.expert_skew) {
+  check_layout(layout, geometry);
+  if (is_roofline_ && layout.ranks() != 1) {
+    throw std::invalid_argument("layout " + name_of(layout) + " on " + device.name +
+                                ": a roofline device is modelled as one rank only (TP1)");
+  }
+  stages_ = cut_stages(geometry_, layout.pipeline);
+  memory_ = rank_memory(device_.memory_bytes, geometry_, layout_, options_);
+  check_fits(device, layout, memory_, options_);
+}
+
+StepBreakdown StepModel::stage(size_t index, const StepShape& shape) const {
+  VERIFY(index < stages_.size());
+  StepBreakdown sum;
+  if (shape.empty()) return sum;
+  if (is_roofline_) return roofline(shape);
+  const PipelineStage& stage = stages_[index];
+  const StepPricer pricer(device_, geometry_, layout_, options_, routing_, shape);
+  if (stage.has_embedding) sum.add(pricer.embedding());
+  for (const auto& [sources, count] : stage.inputs) sum.add(pricer.sublayer_input(sources), count);
+  if (stage.kda > 0) sum.add(pricer.kda(), stage.kda);
+  if (stage.mla > 0) sum.add(pricer.mla(), stage.mla);
+  if (stage.moe > 0) sum.add(pricer.mixture(), stage.moe);
+  if (stage.dense > 0) sum.add(pricer.dense(), stage.dense);
+  if (stage.has_head) sum.add(pricer.head());
+  if (stages_.size() > 1 && shape.prefill_rows > 0) sum.scale(device_.pipeline_factor);
+  return sum;
+}
+
+double StepModel::stage_us(size_t index, const StepShape& shape) const {
+  return stage(index, shape).total_us();
+}
+
+double StepModel::handoff_us(size_t index, const StepShape& shape) const {
+  VERIFY(index + 1 < stages_.size());
+  const double vectors = 1.0 + stages_[index + 1].bank_rows;  // the running sum and the bank
+  return kernels::handoff_us(
+      device_, static_cast<double>(shape.tokens()) * vectors * geometry_.hidden * kBf16);
+}
+
+StepBreakdown StepModel::breakdown(const StepShape& shape) const {
+  StepBreakdown sum;
+  if (shape.empty()) return sum;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    sum.add(stage(i, shape));
+    if (i + 1 == stages_.size()) break;
+    sum[CostClass::kHandoff].us += handoff_us(i, shape);
+    ++sum[CostClass::kHandoff].launches;
+  }
+  return sum;
+}
+
+double StepModel::step_us(const StepShape& shape) const { return breakdown(shape).total_us(); }
+
+double StepModel::draft_us(const StepShape& shape) const {
+  if (shape.decode_rows == 0 || is_roofline_) return 0;
+  const double ranks = layout_.tensor;
+  const double head_flops =
+      kDraftTokens * shape.decode_rows * 2 * geometry_.hidden * geometry_.vocab;
+  const double draft_flops = static_cast<double>(shape.decode_tokens) * 2 * device_.draft_params;
+  return device_.draft_us + (draft_flops + head_flops) / (ranks * device_.gemm_flops_per_us) +
+         kDraftTokens * device_.draft_sampler_us + device_.fold_us;
+}
+
+double StepModel::host_load_us(double tokens) const {
+  return kernels::host_load_us(device_, tokens * memory_.kv_bytes_per_token());
+}
+
+}  // namespace runtime
