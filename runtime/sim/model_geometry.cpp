@@ -48,7 +48,8 @@ ModelGeometry::ModelGeometry(const ModelConfig& config, const WeightBytes& store
       top_k(config.ffn.top_k),
       shared_width(static_cast<double>(config.ffn.shared_experts) * config.ffn.expert_width),
       expert_width(config.ffn.expert_width),
-      latent(config.ffn.latent) {
+      latent(config.ffn.latent),
+      latent_norm(config.ffn.latent_norm && config.ffn.latent != 0) {
   const uint32_t block = config.residual_block;
   for (uint32_t index = 0; index < config.layer_count(); ++index) {
     Layer layer;

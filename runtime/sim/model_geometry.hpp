@@ -43,6 +43,7 @@ struct ModelGeometry {
   double dense_width = 0;
   double experts = 0, top_k = 0, shared_width = 0, expert_width = 0;
   double latent = 0;  // width the routed experts work in; 0: the hidden width
+  bool latent_norm = false;
 
   uint32_t layer_count() const { return static_cast<uint32_t>(layers.size()); }
   uint32_t kda_layers() const;

@@ -13,7 +13,7 @@ namespace runtime {
 namespace {
 
 constexpr double kBf16 = 2;
-constexpr double kDraftTokens = 7;
+constexpr double kDrafted = 7;  // tokens of a block
 
 std::string gigabytes(double bytes) {
   std::ostringstream out;
@@ -99,11 +99,10 @@ double StepModel::step_us(const StepShape& shape) const { return breakdown(shape
 double StepModel::draft_us(const StepShape& shape) const {
   if (shape.decode_rows == 0 || is_roofline_) return 0;
   const double ranks = layout_.tensor;
-  const double head_flops =
-      kDraftTokens * shape.decode_rows * 2 * geometry_.hidden * geometry_.vocab;
+  const double head_flops = kDrafted * shape.decode_rows * 2 * geometry_.hidden * geometry_.vocab;
   const double draft_flops = static_cast<double>(shape.decode_tokens) * 2 * device_.draft_params;
   return device_.draft_us + (draft_flops + head_flops) / (ranks * device_.gemm_flops_per_us) +
-         kDraftTokens * device_.draft_sampler_us + device_.fold_us;
+         kDrafted * device_.draft_sampler_us + device_.fold_us;
 }
 
 double StepModel::host_load_us(double tokens) const {

@@ -21,7 +21,9 @@ StepPricer::StepPricer(const kernels::DeviceParams& device, const ModelGeometry&
       layout_(layout),
       options_(options),
       routing_(routing),
-      in_graph_(options.stack == Stack::kTuned && shape.prefill_rows == 0) {
+      prefills_(shape.prefill_rows > 0),
+      fused_(options.fusions) {
+  if (prefills_) fused_ = {options.fusions.launches, false, false, false};
   const double copies = layout.data;
   const auto share = [copies](auto sum) { return static_cast<double>(sum) / copies; };
   all_tokens_ = static_cast<double>(shape.tokens());
@@ -45,20 +47,19 @@ StepPricer::StepPricer(const kernels::DeviceParams& device, const ModelGeometry&
   kda_width_ = geometry.kda_width() / ranks;
   heads_ = geometry.mla_heads / ranks;
   query_heads_ = heads_ * layout.context;  // positions are sharded: a rank needs all heads' queries
-  split_ = options.sequence_parallel && layout.experts > 1 && !in_graph_ ? layout.tensor : 1;
+  split_ = options.sequence_parallel && layout.experts > 1 && prefills_ ? layout.tensor : 1;
 }
 
 void StepPricer::add(StepBreakdown& to, CostClass cost, double us) const {
   if (us == 0) return;
-  if (in_graph_) us = std::max(device_.kernel_floor_us, us - device_.gap_us);
+  if (fused_.overlap) us = std::max(device_.kernel_floor_us, us - device_.gap_us);
   to[cost].us += us;
   ++to[cost].launches;
 }
 
 void StepPricer::beside(StepBreakdown& to, CostClass cost, double main_us, double us) const {
   if (us == 0) return;
-  if (in_graph_) us = std::max(0.0, us - main_us);
-  to[cost].us += us;
+  to[cost].us += fused_.overlap ? std::max(0.0, us - main_us) : us;
   ++to[cost].launches;
 }
 
@@ -89,7 +90,7 @@ StepBreakdown StepPricer::embedding() const {
 StepBreakdown StepPricer::sublayer_input(uint32_t sources) const {
   StepBreakdown to;
   const double row = tokens_ * geometry_.hidden * kBf16 / split_;
-  if (in_graph_) {
+  if (fused_.kernels) {
     // One kernel reads each source once, and normalises what it wrote.
     stream(to, (std::max(sources, 1u) + 1.0) * row);
   } else {
@@ -99,9 +100,15 @@ StepBreakdown StepPricer::sublayer_input(uint32_t sources) const {
   return to;
 }
 
+// Into the running sum; a prefill's products add to it themselves.
+void StepPricer::residual_add(StepBreakdown& to) const {
+  if (!prefills_ && !fused_.communication) stream(to, 3 * tokens_ * geometry_.hidden * kBf16);
+}
+
 void StepPricer::attention_output(StepBreakdown& to, double width) const {
   product(to, tokens_, geometry_.hidden, width);
   all_reduce(to, layout_.attention_ranks(), tokens_ * geometry_.hidden * kBf16);
+  residual_add(to);
 }
 
 void StepPricer::kda_recurrence(StepBreakdown& to) const {
@@ -111,6 +118,10 @@ void StepPricer::kda_recurrence(StepBreakdown& to) const {
   add(to, CostClass::kKda,
       kernels::kda_prefill_us(device_, work, prefill_tokens_, prefill_longest_));
   stream(to, 3 * prefill_tokens_ * kda_width_ * kBf16);  // output norm and gate
+  if (!prefills_ && !fused_.kernels) {
+    stream(to, 6 * decode_tokens_ * kda_width_ * kBf16);  // convolution
+    stream(to, 3 * decode_tokens_ * kda_width_ * kBf16);
+  }
   if (decode_tokens_ > decode_rows_) {
     add(to, CostClass::kKda,
         kernels::kda_verify_us(device_, work, decode_rows_, decode_tokens_ / decode_rows_));
@@ -161,6 +172,11 @@ void StepPricer::mla_prefill(StepBreakdown& to) const {
 void StepPricer::mla_decode(StepBreakdown& to) const {
   if (decode_rows_ == 0) return;
   const double shards = layout_.context;
+  if (!prefills_ && !fused_.overlap) {  // two norms, and the row into the cache
+    stream(to, 2 * decode_tokens_ * geometry_.q_lora * kBf16);
+    stream(to, 2 * decode_tokens_ * geometry_.kv_row() * kBf16);
+    stream(to, 2 * decode_tokens_ * geometry_.kv_row() * kBf16);
+  }
   product(to, decode_tokens_, query_heads_ * geometry_.kv_lora, geometry_.d_nope);
   add(to, CostClass::kMla,
       kernels::mla_decode_us(device_, mla_work(query_heads_), decode_context_ / shards,
@@ -172,6 +188,9 @@ void StepPricer::mla_decode(StepBreakdown& to) const {
       kernels::exchange_us(device_, layout_.context,
                            decode_tokens_ * partial * (shards - 1) / (shards * shards)));
   product(to, decode_tokens_, heads_ * geometry_.d_v, geometry_.kv_lora);
+  if (!prefills_ && !fused_.overlap && geometry_.mla_gate) {
+    stream(to, 3 * decode_tokens_ * heads_ * geometry_.d_v * kBf16);
+  }
 }
 
 StepBreakdown StepPricer::mla() const {
@@ -211,7 +230,7 @@ void StepPricer::routed_experts(StepBreakdown& to) const {
 void StepPricer::mixture_output(StepBreakdown& to) const {
   const uint32_t ranks = layout_.attention_ranks();
   const double hidden = geometry_.hidden, latent = geometry_.routed_width();
-  const double finalize = in_graph_ ? device_.fused_finalize : 1;
+  const double finalize = fused_.communication ? device_.fused_finalize : 1;
   if (layout_.data == 1) {
     // Shared experts' and routed experts' partial sums travel together.
     const double width = hidden + (geometry_.latent != 0 ? latent : 0);
@@ -220,8 +239,10 @@ void StepPricer::mixture_output(StepBreakdown& to) const {
     all_reduce(to, ranks, tokens_ * hidden * kBf16);
     all_reduce(to, layout_.tensor, all_tokens_ * latent * kBf16 * finalize);
   }
+  residual_add(to);
   if (geometry_.latent == 0) return;
-  const bool rides = in_graph_ && ranks > 1;  // norm in the all-reduce, gather in the product
+  // The norm rides in the all-reduce, the gather in the product's last stores.
+  const bool rides = fused_.communication && ranks > 1;
   if (!rides) stream(to, 2 * tokens_ * latent * kBf16 / split_);
   if (rides) {
     const double n = ranks;
@@ -251,6 +272,7 @@ StepBreakdown StepPricer::dense() const {
   stream(to, 3 * tokens_ * width * kBf16);
   product(to, tokens_, geometry_.hidden, width);
   all_reduce(to, layout_.attention_ranks(), tokens_ * geometry_.hidden * kBf16);
+  residual_add(to);
   return to;
 }
 
@@ -259,8 +281,10 @@ StepBreakdown StepPricer::head() const {
   product(to, logit_rows_, std::ceil(geometry_.vocab / layout_.tensor), geometry_.hidden);
   to[CostClass::kFixed].us += device_.sampler_us;
   ++to[CostClass::kFixed].launches;
-  to[CostClass::kStreaming].us += options_.extra_launches * device_.kernel_us;
-  to[CostClass::kStreaming].launches += static_cast<uint32_t>(options_.extra_launches);
+  if (!fused_.launches) {
+    to[CostClass::kStreaming].us += options_.extra_launches * device_.kernel_us;
+    to[CostClass::kStreaming].launches += static_cast<uint32_t>(options_.extra_launches);
+  }
   return to;
 }
 

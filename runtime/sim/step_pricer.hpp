@@ -32,21 +32,20 @@ class StepPricer {
   StepBreakdown dense() const;
   StepBreakdown head() const;  // last mix and norm, logits, sampling
 
-  // Only rows of running sequences, replayed from a captured graph.
-  bool in_graph() const { return in_graph_; }
-
  private:
   // A step is a list of kernels; these add one to `to`.
   void add(StepBreakdown& to, CostClass cost, double us) const;
   void product(StepBreakdown& to, double m, double n, double k) const;
   void stream(StepBreakdown& to, double bytes) const;
   void all_reduce(StepBreakdown& to, uint32_t ranks, double bytes) const;
-  // Kernels on a second stream beside one of `main_us`: in a graph only what exceeds it counts.
+  // A kernel on a second stream beside one of `main_us`, if there is one: only what exceeds that
+  // counts.
   void beside(StepBreakdown& to, CostClass cost, double main_us, double us) const;
 
   double product_us(double m, double n, double k) const;
   kernels::MlaWork mla_work(double heads) const;
   void attention_output(StepBreakdown& to, double width) const;
+  void residual_add(StepBreakdown& to) const;
   void kda_recurrence(StepBreakdown& to) const;
   void mla_prefill(StepBreakdown& to) const;
   void mla_decode(StepBreakdown& to) const;
@@ -58,7 +57,8 @@ class StepPricer {
   const ParallelLayout& layout_;
   const StepOptions& options_;
   const ExpertRouting& routing_;
-  bool in_graph_;
+  bool prefills_;
+  Fusions fused_;  // what of it this step has
 
   // Of all copies of the attention together, and of the fullest one.
   double all_tokens_, expert_tokens_, logit_rows_;
