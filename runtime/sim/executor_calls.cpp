@@ -11,8 +11,8 @@ constexpr double kKda = 26;  // three convolutions and three SiLU (one priced): 
                              // bias, exp, product, sigmoid, bound: 6; beta: cast, sigmoid: 2; q and
                              // k to unit length and q's scale: 7; state in and out: 2; output norm:
                              // 2 more than priced; its gate: 2
-constexpr double kMla = 8;    // two norms of four steps (one each priced): 6; queries split: 1; the
-                              // gate's sigmoid: 1
+constexpr double kMla = 8;   // two norms of four steps (one each priced): 6; queries split: 1; the
+                             // gate's sigmoid: 1
 constexpr double kRoute = 7;  // cast, sigmoid, bias, gather, sum, division, scale; top-k is priced
 constexpr double kNorm = 3;   // squares, root, scaling, gain; one is priced
 constexpr double kGlu = 8;    // two bounded branches of four steps and their product; one is priced

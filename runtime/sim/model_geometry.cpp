@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "kernels/base/verify.hpp"
+#include "runtime/model_costs.hpp"
 #include "runtime/text_file.hpp"
 
 namespace runtime {
@@ -50,6 +51,10 @@ ModelGeometry::ModelGeometry(const ModelConfig& config, const WeightBytes& store
       expert_width(config.ffn.expert_width),
       latent(config.ffn.latent),
       latent_norm(config.ffn.latent_norm && config.ffn.latent != 0) {
+  const ModelCosts costs(config, {}, kernels::DType::kBF16);
+  shared_params = static_cast<double>(costs.shared_params);
+  recurrence_flops = static_cast<double>(costs.recurrence_flops);
+  absorbed_flops = static_cast<double>(costs.absorbed_flops);
   const uint32_t block = config.residual_block;
   for (uint32_t index = 0; index < config.layer_count(); ++index) {
     Layer layer;

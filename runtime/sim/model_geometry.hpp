@@ -44,6 +44,9 @@ struct ModelGeometry {
   double experts = 0, top_k = 0, shared_width = 0, expert_width = 0;
   double latent = 0;  // width the routed experts work in; 0: the hidden width
   bool latent_norm = false;
+  // What every token runs through beside routed experts and head, and operations of a token: of
+  // the recurrences, and of absorbed attention to one position.
+  double shared_params = 0, recurrence_flops = 0, absorbed_flops = 0;
 
   uint32_t layer_count() const { return static_cast<uint32_t>(layers.size()); }
   uint32_t kda_layers() const;
