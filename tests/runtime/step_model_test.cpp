@@ -189,7 +189,7 @@ TEST_CASE("Weights that do not fit are refused with the arithmetic", "[runtime][
 
 TEST_CASE("Host memory loads a rank's own positions", "[runtime][sim]") {
   const double tp8 = model("gb300", "TP8").host_load_us(100000);
-  CHECK(tp8 == Approx(100000 * 27648 / 97e3));
+  CHECK(tp8 == Approx(100000.0 * 27648 / 97e3));
   CHECK(model("gb300", "TP8xDCP8").host_load_us(100000) == Approx(tp8 / 8));
 }
 
