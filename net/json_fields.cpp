@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kShownCharacters = 40;  // of a string in an error message
 
-kernels::Error parse_error(std::string_view what, size_t offset) {
-  return kernels::invalid("the body is not valid JSON: " + std::string(what) + " at byte " +
+kernels::Error parse_error(const std::string& subject, std::string_view what, size_t offset) {
+  return kernels::invalid(subject + " is not valid JSON: " + std::string(what) + " at byte " +
                           std::to_string(offset));
 }
 
@@ -31,24 +31,25 @@ std::string range_text(NumberRange range) {
   return "between " + shown_number(range.low) + " and " + shown_number(range.high);
 }
 
-kernels::Result<json::object> parse_object(std::string_view body) {
-  if (body.empty()) return kernels::invalid("the body is empty; a JSON object is expected");
+kernels::Result<json::object> parse_object(std::string_view body, const std::string& subject) {
+  if (body.empty()) return kernels::invalid(subject + " is empty; a JSON object is expected");
   if (const auto offset = runtime::find_invalid_utf8(body); offset != std::string_view::npos)
-    return kernels::invalid("the body is not valid UTF-8 at byte " + std::to_string(offset));
+    return kernels::invalid(subject + " is not valid UTF-8 at byte " + std::to_string(offset));
   json::parse_options options;
   options.max_depth = kJsonDepthMax;
   json::parser parser({}, options);
   json::error_code code;
   const size_t used = parser.write_some(body.data(), body.size(), code);
   if (code == json::error::too_deep)
-    return kernels::invalid("the body is nested deeper than " + std::to_string(kJsonDepthMax) +
+    return kernels::invalid(subject + " is nested deeper than " + std::to_string(kJsonDepthMax) +
                             " levels");
-  if (code == json::error::incomplete) return parse_error("it ends too early", body.size());
-  if (code) return parse_error(code.message(), used);
-  if (used < body.size()) return parse_error("text after the end of the object", used);
+  if (code == json::error::incomplete)
+    return parse_error(subject, "it ends too early", body.size());
+  if (code) return parse_error(subject, code.message(), used);
+  if (used < body.size()) return parse_error(subject, "text after the end of the object", used);
   json::value value = parser.release();
   if (!value.is_object())
-    return kernels::invalid("the body must be a JSON object, got " + describe(value));
+    return kernels::invalid(subject + " must be a JSON object, got " + describe(value));
   return std::move(value.get_object());
 }
 
@@ -190,8 +191,8 @@ void Fields::expected(std::string_view name, std::string_view what, const json::
   if (ok()) fail(name, "must be " + std::string(what) + ", got " + describe(got));
 }
 
-JsonBody::JsonBody(std::string_view text) {
-  auto object = parse_object(text);
+JsonBody::JsonBody(std::string_view text, std::string_view what) {
+  auto object = parse_object(text, std::string(what));
   if (object)
     object_ = std::move(*object);
   else

@@ -76,7 +76,8 @@ class Fields {
 // JSON object that is the error, and no field is there. A repeated key: the last one wins.
 class JsonBody {
  public:
-  explicit JsonBody(std::string_view text);
+  // `what`: how errors name the text.
+  explicit JsonBody(std::string_view text, std::string_view what = "the body");
   JsonBody(const JsonBody&) = delete;
   JsonBody& operator=(const JsonBody&) = delete;
 

@@ -295,6 +295,22 @@ kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt) {
   return Renderer(prompt).render();
 }
 
+kernels::Result<std::vector<Segment>> render_answer(const ChatMessage& answer, bool thinking) {
+  ChatPrompt alone;
+  alone.thinking = thinking;
+  alone.effort.clear();
+  auto opened = render_xtml(alone);  // the opening tags, which end every prompt
+  if (!opened) return opened;
+  alone.messages = {answer};
+  alone.messages[0].name.clear();  // would stand in the opening tag
+  auto segments = render_xtml(alone);
+  if (!segments) return segments;
+  const auto asked = static_cast<std::ptrdiff_t>(opened->size());
+  segments->erase(segments->end() - asked, segments->end());
+  segments->erase(segments->begin(), segments->begin() + asked);
+  return segments;
+}
+
 kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,
                                                       const std::vector<Segment>& segments,
                                                       const KeepGoing& keep_going) {

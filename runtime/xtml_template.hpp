@@ -18,6 +18,10 @@ struct Segment {
 // Errors name the message index and field (e.g. "messages[2].tool_calls[0].function.arguments").
 kernels::Result<std::vector<Segment>> render_xtml(const ChatPrompt& prompt);
 
+// An answer as a model writes it: from what a prompt ends with to the end of the message. Errors
+// are those of a conversation whose messages[0] it is.
+kernels::Result<std::vector<Segment>> render_answer(const ChatMessage& answer, bool thinking);
+
 // Errors when the tokenizer lacks a control marker the segments need. Once keep_going says no, the
 // ids are incomplete.
 kernels::Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,

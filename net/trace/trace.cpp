@@ -5,11 +5,11 @@
 
 namespace net {
 
-std::vector<BlockRun> block_runs(const Trace& trace, uint32_t request) {
+std::vector<BlockRun> block_runs(const std::vector<TraceRequest>& requests, uint32_t request) {
   std::vector<BlockRun> runs;
-  uint32_t end = trace.requests[request].blocks;  // of what is still to be found
+  uint32_t end = requests[request].blocks;  // of what is still to be found
   for (uint32_t owner = request; end > 0;) {
-    const auto& from = trace.requests[owner];
+    const auto& from = requests[owner];
     if (from.shared_blocks < end) {
       runs.push_back({owner, from.shared_blocks, end - from.shared_blocks});
       end = from.shared_blocks;
@@ -23,7 +23,7 @@ std::vector<BlockRun> block_runs(const Trace& trace, uint32_t request) {
 std::vector<uint64_t> block_ids(const Trace& trace, uint32_t request) {
   std::vector<uint64_t> ids;
   ids.reserve(trace.requests[request].blocks);
-  for (const auto& run : block_runs(trace, request)) {
+  for (const auto& run : block_runs(trace.requests, request)) {
     for (uint32_t i = 0; i < run.count; ++i)
       ids.push_back(uint64_t{run.owner} << 32 | (run.first + i));
   }

@@ -81,7 +81,7 @@ struct BlockRun {
 };
 
 // A request's prompt from its first block to its last; as many runs as requests brought it.
-std::vector<BlockRun> block_runs(const Trace& trace, uint32_t request);
+std::vector<BlockRun> block_runs(const std::vector<TraceRequest>& requests, uint32_t request);
 
 // The same, block by block: equal ids are equal prefixes (owner << 32 | position in the prompt).
 std::vector<uint64_t> block_ids(const Trace& trace, uint32_t request);

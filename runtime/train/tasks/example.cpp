@@ -183,19 +183,6 @@ std::vector<Segment> rendered(const ChatPrompt& prompt) {
   return std::move(*segments);
 }
 
-// The segments of one answer, from what the prompt asks for to the end of the message.
-std::vector<Segment> answer_segments(const Example& example) {
-  ChatPrompt alone;
-  alone.thinking = example.prompt.thinking;
-  alone.effort.clear();
-  const size_t asked = rendered(alone).size();  // the opening tags
-  alone.messages = {example.answer};
-  auto segments = rendered(alone);
-  segments.erase(segments.end() - static_cast<std::ptrdiff_t>(asked), segments.end());
-  segments.erase(segments.begin(), segments.begin() + static_cast<std::ptrdiff_t>(asked));
-  return segments;
-}
-
 }  // namespace
 
 Example make_example(const ExampleOptions& options, uint64_t index) {
@@ -216,7 +203,9 @@ std::vector<LearntSegment> render_example(const Example& example) {
       if (out[at].segment.control && out[at].segment.text == xtml::kEndOfMessage) break;
     }
   }
-  for (Segment& segment : answer_segments(example)) out.push_back({std::move(segment), true});
+  auto answer = render_answer(example.answer, example.prompt.thinking);
+  VERIFY(answer.has_value());
+  for (Segment& segment : *answer) out.push_back({std::move(segment), true});
   return out;
 }
 

@@ -1,0 +1,132 @@
+// Records as lines. What a chat prompt is written as could be sent to a server again.
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "net/trace/request_record.hpp"
+#include "runtime/canonical_json.hpp"
+
+namespace net {
+namespace json = boost::json;
+
+namespace {
+
+constexpr runtime::JsonStyle kCompact{",", ":", false};
+
+json::array tool_calls_json(const std::vector<runtime::ToolCall>& calls) {
+  json::array list;
+  for (const runtime::ToolCall& call : calls)
+    list.push_back({{"id", call.id},
+                    {"type", "function"},
+                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  return list;
+}
+
+json::object message_json(const runtime::ChatMessage& message) {
+  json::object object{{"role", message.role}};
+  if (!message.name.empty()) object["name"] = message.name;
+  object["content"] = message.content;
+  if (!message.reasoning.empty()) object["reasoning_content"] = message.reasoning;
+  if (!message.tool_calls.empty()) object["tool_calls"] = tool_calls_json(message.tool_calls);
+  if (message.role == "tool") object["tool_call_id"] = message.tool_call_id;
+  if (!message.tools.is_null()) object["tools"] = message.tools;
+  return object;
+}
+
+json::object chat_json(const runtime::ChatPrompt& prompt) {
+  json::object object;
+  json::array messages;
+  for (const runtime::ChatMessage& message : prompt.messages)
+    messages.push_back(message_json(message));
+  object["messages"] = std::move(messages);
+  if (!prompt.tools.is_null()) object["tools"] = prompt.tools;
+  if (prompt.tool_choice == runtime::ToolChoice::kNone) object["tool_choice"] = "none";
+  if (prompt.tool_choice == runtime::ToolChoice::kRequired) object["tool_choice"] = "required";
+  if (!prompt.response_format.is_null()) object["response_format"] = prompt.response_format;
+  object["reasoning_effort"] = prompt.thinking ? prompt.effort : "none";
+  return object;
+}
+
+// An object under way: its members in the order they are added.
+class Line {
+ public:
+  void text(std::string_view name, std::string_view value) {
+    raw(name, runtime::json_quoted(value));
+  }
+  void number(std::string_view name, double value) { raw(name, runtime::json_number(value)); }
+  void count(std::string_view name, uint64_t value) { raw(name, std::to_string(value)); }
+  template <class Number>
+  void counts(std::string_view name, const std::vector<Number>& values) {
+    std::string list = "[";
+    for (const Number value : values) list += (list.size() > 1 ? "," : "") + std::to_string(value);
+    raw(name, list + "]");
+  }
+  void raw(std::string_view name, std::string_view value) {
+    text_ += text_.size() > 1 ? "," : "";
+    text_ += runtime::json_quoted(name) + ":" + std::string(value);
+  }
+  std::string end() { return std::move(text_) + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
+
+std::string prompt_json(const RecordedPrompt& prompt) {
+  Line line;
+  line.count("tokens", prompt.tokens);
+  line.counts("blocks", prompt.blocks);
+  if (!prompt.messages.empty()) line.counts("messages", prompt.messages);
+  if (!prompt.content) return line.end();
+  if (const auto* chat = std::get_if<runtime::ChatPrompt>(&*prompt.content)) {
+    line.raw("chat", runtime::write_json(runtime::to_json_node(chat_json(*chat)), kCompact));
+  } else if (const auto* text = std::get_if<std::string>(&*prompt.content)) {
+    line.text("text", *text);
+  } else {
+    line.counts("ids", std::get<std::vector<runtime::TokenId>>(*prompt.content));
+  }
+  return line.end();
+}
+
+std::string choice_json(const RecordedChoice& choice) {
+  Line line;
+  line.count("prompt", choice.prompt);
+  line.count("tokens", choice.tokens);
+  line.text("finish", choice.finish);
+  line.counts("blocks", choice.blocks);
+  if (!choice.ids.empty()) line.counts("ids", choice.ids);
+  return line.end();
+}
+
+template <class Items, class Write>
+std::string list_json(const Items& items, Write write) {
+  std::string list = "[";
+  for (const auto& item : items) list += (list.size() > 1 ? "," : "") + write(item);
+  return list + "]";
+}
+
+}  // namespace
+
+std::string record_line(const RecordHeader& header) {
+  Line line;
+  line.count("sluice_record", kRecordVersion);
+  line.text("model", header.model);
+  line.count("block_tokens", header.block_tokens);
+  line.number("started_unix_s", header.started_unix_s);
+  line.text("prompts", header.hashed ? "hashed" : "content");
+  return line.end();
+}
+
+std::string record_line(const RequestRecord& record) {
+  Line line;
+  line.number("arrival_s", record.arrival_s);
+  line.number("first_token_s", record.first_token_s);
+  line.number("end_s", record.end_s);
+  line.text("endpoint", record.endpoint);
+  line.text("id", record.id);
+  if (!record.session.empty()) line.text("session", record.session);
+  line.count("cached_tokens", record.cached_tokens);
+  line.raw("prompts", list_json(record.prompts, prompt_json));
+  line.raw("choices", list_json(record.choices, choice_json));
+  return line.end();
+}
+
+}  // namespace net
