@@ -57,14 +57,23 @@ class Line {
   template <class Number>
   void counts(std::string_view name, const std::vector<Number>& values) {
     std::string list = "[";
-    for (const Number value : values) list += (list.size() > 1 ? "," : "") + std::to_string(value);
-    raw(name, list + "]");
+    for (const Number value : values) {
+      if (list.size() > 1) list += ',';
+      list += std::to_string(value);
+    }
+    list += ']';
+    raw(name, list);
   }
   void raw(std::string_view name, std::string_view value) {
-    text_ += text_.size() > 1 ? "," : "";
-    text_ += runtime::json_quoted(name) + ":" + std::string(value);
+    if (text_.size() > 1) text_ += ',';
+    text_ += runtime::json_quoted(name);
+    text_ += ':';
+    text_ += value;
   }
-  std::string end() { return std::move(text_) + "}"; }
+  std::string end() {
+    text_ += '}';
+    return std::move(text_);
+  }
 
  private:
   std::string text_ = "{";
@@ -99,8 +108,12 @@ std::string choice_json(const RecordedChoice& choice) {
 template <class Items, class Write>
 std::string list_json(const Items& items, Write write) {
   std::string list = "[";
-  for (const auto& item : items) list += (list.size() > 1 ? "," : "") + write(item);
-  return list + "]";
+  for (const auto& item : items) {
+    if (list.size() > 1) list += ',';
+    list += write(item);
+  }
+  list += ']';
+  return list;
 }
 
 }  // namespace
