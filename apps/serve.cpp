@@ -9,6 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +22,7 @@
 #include "actors/system.hpp"
 #include "kernels/base/trace_events.hpp"
 #include "memory/cache_log.hpp"
+#include "net/recording_service.hpp"
 #include "net/server.hpp"
 #include "runtime/bench_report.hpp"
 #include "runtime/chat.hpp"
@@ -52,8 +57,7 @@ void add_http_flags(CLI::App& app, net::ServerConfig& http) {
 
 void add_engine_flags(CLI::App& app, runtime::EngineConfig& engine) {
   const std::string model = "Model";
-  app.add_option("--model", engine.model, "Weights directory (Hugging Face layout)")
-      ->group(model);
+  app.add_option("--model", engine.model, "Weights directory (Hugging Face layout)")->group(model);
   app.add_option("--default-reasoning-effort", engine.default_reasoning_effort,
                  "Thinking effort of requests that name none")
       ->check(CLI::IsMember(
@@ -261,8 +265,34 @@ void spill(actors::System& system, const runtime::EngineConfig& engine,
   }
 }
 
+struct RecordFlags {
+  std::string file;  // empty: nothing is recorded
+  bool hashed = false;
+};
+
+void add_record_flags(CLI::App& app, RecordFlags& flags, const std::string& group) {
+  auto* file = app.add_option("--record", flags.file,
+                              "Record finished requests here, a JSON line each, for sluice-replay")
+                   ->group(group);
+  app.add_flag("--record-hashed", flags.hashed,
+               "Of prompts and answers record hashes of blocks alone, salted with a secret")
+      ->needs(file)
+      ->group(group);
+}
+
+std::unique_ptr<net::RecordFile> open_record(const RecordFlags& flags,
+                                             const runtime::EngineConfig& engine) {
+  if (flags.file.empty()) return nullptr;
+  net::RecordStyle style{engine.page_tokens, flags.hashed, 0};
+  std::random_device device;
+  if (flags.hashed) style.secret = uint64_t{device()} << 32 | device();
+  std::filesystem::path model(engine.model);
+  if (!model.has_filename()) model = model.parent_path();
+  return std::make_unique<net::RecordFile>(flags.file, model.filename().string(), style);
+}
+
 int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
-          const sigset_t& signals, const Profile& profile) {
+          const RecordFlags& record_flags, const sigset_t& signals, const Profile& profile) {
   std::atomic<bool> lost{false};
   actors::SystemOptions options;
   options.on_failure = [&lost](const std::string& reason) {
@@ -270,8 +300,11 @@ int serve(const net::ServerConfig& http, const runtime::EngineConfig& engine,
     lost = true;
     kill(getpid(), SIGTERM);  // wakes the main thread
   };
+  const auto record = open_record(record_flags, engine);  // outlives what the system still says
   const auto system = actors::System::start(engine, options);
-  net::Server server(http, *system);
+  std::optional<net::RecordingService> recording;
+  if (record) recording.emplace(*system, *record);
+  net::Server server(http, record ? static_cast<actors::Service&>(*recording) : *system);
   server.run_in_background();  // /health answers 503 while the weights load
   std::thread loading([&] {    // so that a signal is seen while they do
     try {
@@ -313,6 +346,7 @@ int main(int argc, char** argv) {
   net::ServerConfig http;
   runtime::EngineConfig engine;
   BenchFlags bench_flags;
+  RecordFlags record_flags;
   std::string profile_path, event_log;
   app.set_config("--config", "", "TOML file of settings; flags win");
   app.allow_config_extras(CLI::config_extras_mode::error);
@@ -330,6 +364,7 @@ int main(int argc, char** argv) {
   app.add_option("--check-event-log", event_log,
                  "Run such a record again and end: do the cores decide the same?")
       ->group(logs);
+  add_record_flags(app, record_flags, logs);
   try {
     app.parse(argc, argv);
     if (engine.model.empty() && event_log.empty()) throw CLI::RequiredError("--model");
@@ -340,7 +375,7 @@ int main(int argc, char** argv) {
     const Profile profile(profile_path);
     if (!event_log.empty()) return check_event_log(event_log);
     if (bench_flags.bench) return bench(engine, bench_flags, profile);
-    return serve(http, engine, block_end_signals(), profile);
+    return serve(http, engine, record_flags, block_end_signals(), profile);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sluice-serve: %s\n", error.what());
     return 1;

@@ -16,7 +16,7 @@ class HealthAnswer final : public Answer {
 
 kernels::Result<ParsedRequest> make_health_probe(std::string_view, const actors::Service&) {
   ParsedRequest probe;
-  probe.generate.rid = "health-probe";
+  probe.generate.rid = kHealthProbeId;
   probe.generate.prompts.emplace_back(
       std::vector<runtime::TokenId>{0});  // every vocabulary has a token 0
   probe.generate.max_tokens = 1;

@@ -8,6 +8,8 @@
 
 namespace net {
 
+inline constexpr std::string_view kHealthProbeId = "health-probe";
+
 kernels::Result<ParsedRequest> make_health_probe(std::string_view body,
                                                  const actors::Service& service);
 
