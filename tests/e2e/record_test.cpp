@@ -135,8 +135,9 @@ TEST_CASE("A run recorded as hashes has the same shape and none of the words", "
   }
 }
 
-TEST_CASE("--record-hashed alone is wrong usage, and so is a file that cannot be written",
-          "[e2e]") {
+TEST_CASE(
+    "Hashing without a record is wrong usage; a record that cannot be written ends the server",
+    "[e2e]") {
   const std::string program = std::string(SLUICE_BIN_DIR) + "/sluice-serve --model " + kModel;
   const auto status = [&](const std::string& flags) {
     const int raw = std::system((program + flags + " >/dev/null 2>&1").c_str());
