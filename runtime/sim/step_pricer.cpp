@@ -137,9 +137,14 @@ StepBreakdown StepPricer::kda() const {
   const double wide_us = product_us(tokens_, (thin_gate ? 3 : 4) * kda_width_, hidden);
   add(to, CostClass::kProjections, wide_us);
   // Decay and beta (and a thin output gate): a skinny product, then one back to the heads' width.
-  const double thin_us =
-      product_us(tokens_, d * (thin_gate ? 2 : 1) + geometry_.kda_heads, hidden) +
-      product_us(tokens_, kda_width_, d) * (thin_gate ? 2 : 1);
+  const double latents = d * (thin_gate ? 2 : 1);
+  double thin_us = product_us(tokens_, kda_width_, d) * (thin_gate ? 2 : 1);
+  if (fused_.launches) {
+    thin_us += product_us(tokens_, latents + geometry_.kda_heads, hidden);
+  } else {
+    thin_us += product_us(tokens_, latents, hidden);
+    thin_us += product_us(tokens_, geometry_.kda_heads, hidden);
+  }
   beside(to, CostClass::kProjections, wide_us, thin_us);
   kda_recurrence(to);
   attention_output(to, kda_width_);
@@ -256,9 +261,18 @@ void StepPricer::mixture_output(StepBreakdown& to) const {
 StepBreakdown StepPricer::mixture() const {
   StepBreakdown to;
   const double shared = geometry_.shared_width / layout_.attention_ranks();
-  // Router, latent projection and shared gate and up read the same rows: one product.
-  product(to, tokens_, geometry_.experts + geometry_.latent + 2 * shared, geometry_.hidden);
-  stream(to, tokens_ * geometry_.experts * kF32);                // top experts and their weights
+  // Router, latent projection and shared gate and up read the same rows.
+  if (fused_.launches) {
+    product(to, tokens_, geometry_.experts + geometry_.latent + 2 * shared, geometry_.hidden);
+  } else {
+    product(to, tokens_, geometry_.experts, geometry_.hidden);
+    if (geometry_.latent != 0) product(to, tokens_, geometry_.latent, geometry_.hidden);
+    if (shared != 0) product(to, tokens_, 2 * shared, geometry_.hidden);
+  }
+  stream(to, tokens_ * geometry_.experts * kF32);  // top experts and their weights
+  if (!prefills_ && !fused_.overlap) {             // a strided input is copied first
+    stream(to, 2 * tokens_ * geometry_.routed_width() * kBf16);
+  }
   stream(to, 1.5 * tokens_ * geometry_.routed_width() * kBf16);  // to 8 bits
   routed_experts(to);
   mixture_output(to);

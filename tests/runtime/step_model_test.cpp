@@ -89,6 +89,12 @@ TEST_CASE("A breakdown adds up to its step and counts its kernels", "[runtime][s
   CHECK(parts[CostClass::kMla].launches == 24);
   // Attention of 93 layers, 92 mixtures, a dense layer, the embedding.
   CHECK(parts[CostClass::kCollectives].launches == 93 + 92 + 1 + 1);
+  // KDA: wide, thin, out; MLA: latents, queries, absorbed keys and values, out; mixture: front,
+  // shared down, up; the dense layer's two; the head.
+  CHECK(parts[CostClass::kProjections].launches == 69 * 3 + 24 * 5 + 92 * 3 + 2 + 1);
+  const StepModel unfused = model("gb300", "TP8", runtime::bring_up_options(0));
+  CHECK(unfused.breakdown(decode(8, 4096))[CostClass::kProjections].launches ==
+        69 * 3 + 24 * 5 + 92 * 5 + 2 + 1);
   CHECK(parts[CostClass::kHandoff].launches == 0);
   CHECK(model("gb300", "PP8").breakdown(prefill(0, 64))[CostClass::kHandoff].launches == 7);
 }
