@@ -1,4 +1,5 @@
-// sluice-replay: recorded traffic. `inspect` says what a trace holds.
+// sluice-replay: recorded traffic. `inspect` says what a trace holds, `hits` what a cache finds of
+// it, `run` plays it on a modelled server.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -6,12 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "net/replay/hit_check.hpp"
+#include "net/replay/scenario_run.hpp"
 #include "net/trace/trace_facts.hpp"
 #include "net/trace/trace_reader.hpp"
 #include "runtime/canonical_json.hpp"
-#include "runtime/shipped_model.hpp"
+#include "runtime/output_files.hpp"
+#include "runtime/shipped_files.hpp"
 
 namespace {
+
+std::string as_json(const boost::json::value& value) {
+  return runtime::write_json(runtime::to_json_node(value), runtime::kSpacedJson) + "\n";
+}
 
 void add_trace_options(CLI::App& command, std::vector<std::string>& files,
                        net::TraceOptions& options) {
@@ -50,17 +58,57 @@ void add_inspect(CLI::App& app) {
       std::cout << net::facts_text(trace, facts);
       return;
     }
-    const auto node = runtime::to_json_node(net::facts_json(trace, facts));
-    std::cout << runtime::write_json(node, runtime::kSpacedJson) << "\n";
+    std::cout << as_json(net::facts_json(trace, facts));
+  });
+}
+
+void add_hits(CLI::App& app) {
+  struct Hits {
+    std::vector<std::string> files;
+    net::TraceOptions options;
+    bool json = false;
+  };
+  auto* command = app.add_subcommand(
+      "hits",
+      "Play a trace one request at a time on the real scheduler and cache, with room for everything "
+      "and the trace's blocks as pages: what the cache finds of each prompt");
+  auto hits = std::make_shared<Hits>();
+  add_trace_options(*command, hits->files, hits->options);
+  command->add_flag("--json", hits->json, "Print one JSON object a request, and one of the sums");
+  command->final_callback([hits] {
+    const net::Trace trace = net::read_trace(hits->files, hits->options);
+    net::write_hits(net::check_hits(trace), hits->json, std::cout);
+  });
+}
+
+void add_run(CLI::App& app) {
+  struct Run {
+    std::string scenario, json;
+    net::TraceOptions options;
+  };
+  auto* command = app.add_subcommand("run", "Play a scenario on its modelled server");
+  auto run = std::make_shared<Run>();
+  run->options.model = runtime::shipped_model();
+  command->add_option("SCENARIO", run->scenario, "TOML file: traffic, pace, faults and server")
+      ->required();
+  command->add_option("--json", run->json, "Write the result to this file too");
+  command->final_callback([run] {
+    const net::Scenario scenario = net::read_scenario(run->scenario);
+    const net::Trace trace = net::read_trace(scenario.trace.files, run->options);
+    const auto result = net::run_scenario(scenario, trace, runtime::shipped_config());
+    net::print_result(result, std::cout);
+    if (!run->json.empty()) runtime::write_file(run->json, as_json(result));
   });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Looks into recorded traffic.", "sluice-replay"};
+  CLI::App app{"Looks into recorded traffic and plays it again.", "sluice-replay"};
   app.require_subcommand(1);
   add_inspect(app);
+  add_hits(app);
+  add_run(app);
   try {
     app.parse(argc, argv);
     return 0;

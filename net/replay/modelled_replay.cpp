@@ -1,0 +1,174 @@
+#include "net/replay/modelled_replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/verify.hpp"
+#include "runtime/counter_random.hpp"
+
+namespace net {
+
+namespace json = boost::json;
+
+namespace {
+
+// A request has one sequence, of this id.
+runtime::SequenceId sequence_of(uint64_t request) { return {request << 32}; }
+uint64_t request_of(runtime::SequenceId sequence) { return sequence.value >> 32; }
+
+PlayEnd end_of(const runtime::SequenceFinished& finished) {
+  using runtime::FinishReason;
+  if (finished.reason == FinishReason::kError) return PlayEnd::kFailed;
+  if (finished.reason != FinishReason::kAbort) return PlayEnd::kFinished;
+  return finished.error && finished.error->code == kernels::ErrorCode::kTimeout
+             ? PlayEnd::kTimedOut
+             : PlayEnd::kLeft;
+}
+
+}  // namespace
+
+ModelledReplay::ModelledReplay(const Config& config, const Trace& trace,
+                               const std::vector<uint32_t>& sessions, const PromptSource& prompts,
+                               runtime::DeviceClock& clock, Listener listener)
+    : config_(config),
+      prompts_(prompts),
+      pacer_(trace, config.pace, sessions),
+      metrics_(config.slo),
+      listener_(std::move(listener)),
+      server_(
+          config.server, clock,
+          [this](runtime::SequenceId sequence, uint32_t index) { return answer(sequence, index); },
+          *this) {}
+
+// Always what happens first; at equal times the server, then the clients, so that a request that
+// comes as a step ends finds its results.
+void ModelledReplay::run() {
+  server_.settle();
+  for (;;) {
+    const auto step_ns = server_.next_ns();
+    const auto due = pacer_.next();
+    const auto phase_ns = pacer_.next_phase_ns();
+    if (!step_ns && !due && !phase_ns) break;
+    constexpr uint64_t kNever = UINT64_MAX;
+    const uint64_t step_at = step_ns.value_or(kNever), due_at = due ? due->at_ns : kNever;
+    const uint64_t phase_at = phase_ns.value_or(kNever);
+    if (step_at <= due_at && step_at <= phase_at) {
+      server_.advance(step_at);
+    } else if (phase_at <= due_at) {
+      server_.advance(std::max(phase_at, server_.now_ns()));
+      pacer_.phase_begins(server_.now_ns());
+    } else {
+      server_.advance(std::max(due_at, server_.now_ns()));
+      while (pacer_.next() && pacer_.next()->at_ns <= server_.now_ns()) {
+        const SessionPacer::Due now = *pacer_.next();
+        pacer_.sent();
+        send(now);
+      }
+      server_.settle();
+    }
+  }
+  VERIFY(pacer_.done());
+  VERIFY(open_.empty());
+  VERIFY(server_.idle());
+}
+
+uint32_t ModelledReplay::leaves_after(uint64_t id, uint32_t output_tokens) const {
+  if (config_.faults.leave_share <= 0) return 0;
+  const runtime::CounterRandom random(config_.faults.seed, "clients that leave");
+  if (random.uniform(2 * id) >= config_.faults.leave_share) return 0;
+  return 1 + static_cast<uint32_t>(random.uniform(2 * id + 1) * output_tokens);
+}
+
+void ModelledReplay::send(const SessionPacer::Due& due) {
+  const uint64_t id = ++last_id_;
+  const uint32_t request = due.play.request;
+  runtime::NewSequence sequence;
+  sequence.sequence = sequence_of(id);
+  sequence.prompt = prompts_.prompt(request);
+  sequence.max_tokens = prompts_.output_tokens(request);
+  Open open;
+  open.record.play = due.play;
+  open.record.sent_ns = server_.now_ns();
+  open.record.prompt_tokens = static_cast<uint32_t>(sequence.prompt.size());
+  open.leaves_after = leaves_after(id, sequence.max_tokens);
+  open_.emplace(id, open);
+  uint64_t deadline_us = 0;
+  if (config_.faults.deadline_s > 0)
+    deadline_us = server_.now_ns() / 1000 + static_cast<uint64_t>(config_.faults.deadline_s * 1e6);
+  server_.submit({{id}, {std::move(sequence)}, 0, deadline_us});
+}
+
+runtime::TokenId ModelledReplay::answer(runtime::SequenceId sequence, uint32_t index) const {
+  const auto found = open_.find(request_of(sequence));
+  if (found == open_.end()) return 0;  // a ghost row: nobody hears it
+  return prompts_.answer(found->second.record.play.request, index);
+}
+
+void ModelledReplay::on_hit(uint64_t, const runtime::CacheHit& hit) {
+  Open& open = open_.at(request_of(hit.sequence));
+  if (std::exchange(open.has_hit, true)) return;  // after a retraction
+  open.record.kv_hit = std::min(hit.kv, open.record.prompt_tokens);
+  open.record.state_hit = hit.state;
+}
+
+void ModelledReplay::on_step(uint64_t begin_ns, uint64_t end_ns, const runtime::StepShape& shape) {
+  ++steps_;
+  busy_ns_ += end_ns - begin_ns;
+  peak_rows_ = std::max<uint64_t>(peak_rows_, shape.decode_rows + shape.prefill_rows);
+  const memory::BlockCounts counts = server_.cache().pool().counts();
+  peak_states_ = std::max(peak_states_, counts.states.held);
+  peak_pages_ = std::max(peak_pages_, counts.pages.held);
+}
+
+void ModelledReplay::on_event(uint64_t now_ns, const runtime::SessionEvent& event) {
+  if (const auto* token = std::get_if<runtime::SequenceToken>(&event)) return heard(now_ns, *token);
+  if (const auto* end = std::get_if<runtime::SequenceFinished>(&event)) finished(now_ns, *end);
+}
+
+void ModelledReplay::heard(uint64_t now_ns, const runtime::SequenceToken& token) {
+  Open& open = open_.at(token.request.value);
+  metrics_.token(open.record, now_ns);
+  if (open.leaves_after != 0 && open.record.output_tokens == open.leaves_after)
+    server_.abort(token.request);
+}
+
+void ModelledReplay::finished(uint64_t now_ns, const runtime::SequenceFinished& finished) {
+  const auto found = open_.find(finished.request.value);
+  VERIFY(found != open_.end());
+  PlayRecord record = found->second.record;
+  open_.erase(found);
+  record.end = end_of(finished);
+  end_ns_ = now_ns;
+  metrics_.ended(record);
+  if (listener_) listener_(record);
+  pacer_.ended(record.play, now_ns);
+}
+
+json::object ModelledReplay::result() const {
+  json::object out = metrics_.summary(end_ns_);
+  const runtime::SchedulerStats stats = server_.scheduler().stats();
+  const memory::CacheCounters counters = server_.cache().counters();
+  const memory::CacheOwners owners = server_.cache().owners();
+  const auto room = static_cast<size_t>(memory::EvictionReason::kRoom);
+  out["steps"] = steps_;
+  out["busy_share"] = ratio(static_cast<double>(busy_ns_), static_cast<double>(end_ns_));
+  out["peak_rows"] = peak_rows_;
+  out["retracted"] = stats.retracted_total;
+  out["recomputed_tokens"] = stats.recomputed_tokens_total;
+  out["evicted_states"] = counters.evicted_slots[room];
+  out["evicted_pages"] = counters.evicted_pages[room];
+  out["moves"] = counters.state_moves + counters.page_moves;
+  out["snapshots"] = stats.snapshots_total;
+  out["snapshots_skipped"] = stats.snapshots_skipped_total;
+  out["host_states_in"] = counters.staged_in[0];
+  out["host_pages_in"] = counters.staged_in[1];
+  out["host_states_out"] = counters.staged_out[0];
+  out["host_pages_out"] = counters.staged_out[1];
+  out["peak_states"] = peak_states_;
+  out["peak_pages"] = peak_pages_;
+  out["states_max"] = owners.states.total;
+  out["pages_max"] = owners.pages.total;
+  return out;
+}
+
+}  // namespace net

@@ -1,0 +1,87 @@
+#include "net/replay/prompt_source.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace net {
+namespace {
+
+// Stretches of made-up tokens; `index` counts a prompt's blocks.
+constexpr uint32_t kTail = UINT32_MAX, kAnswer = UINT32_MAX - 1;
+
+uint64_t stretch_of(uint64_t seed, uint32_t request, uint32_t index) {
+  // The finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection.
+  uint64_t x = seed * 0x9e3779b97f4a7c15u + (uint64_t{request} << 32 | index);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// Neighbouring tokens carry both halves of the stretch, so that two stretches never agree for long.
+runtime::TokenId token(uint64_t stretch, uint32_t index, uint32_t vocabulary) {
+  const auto half = static_cast<uint32_t>((index & 1u) != 0 ? stretch >> 32 : stretch);
+  const uint32_t mixed = (half + index * 0x9e3779b1u) * 0x85ebca6bu;
+  return static_cast<runtime::TokenId>((uint64_t{mixed} * vocabulary) >> 32);
+}
+
+}  // namespace
+
+PromptSource::PromptSource(const Trace& trace, const PromptOptions& options)
+    : trace_(trace), options_(options), block_tokens_(trace.block_tokens) {
+  if (options.block_tokens == 0) return;
+  if (options.block_tokens > trace.block_tokens) {
+    throw std::invalid_argument("block tokens: " + std::to_string(options.block_tokens) +
+                                " are more than the trace's " + std::to_string(trace.block_tokens) +
+                                "; blocks can be made smaller, not larger");
+  }
+  block_tokens_ = options.block_tokens;
+}
+
+uint32_t PromptSource::scaled(uint32_t tokens) const {
+  if (trace_.block_tokens == block_tokens_) return tokens;
+  return static_cast<uint32_t>(uint64_t{tokens} * block_tokens_ / trace_.block_tokens);
+}
+
+uint32_t PromptSource::prompt_tokens(uint32_t request) const {
+  const TraceRequest& of = trace_.requests[request];
+  const uint64_t in_blocks = uint64_t{of.blocks} * trace_.block_tokens;
+  if (of.input_tokens >= in_blocks) {
+    const auto tail = static_cast<uint32_t>(of.input_tokens - in_blocks);
+    const auto tokens = static_cast<uint32_t>(uint64_t{of.blocks} * block_tokens_) + scaled(tail);
+    return std::max(tokens, 1u);
+  }
+  if (options_.whole_blocks) return of.blocks * block_tokens_;
+  return std::max(scaled(of.input_tokens), 1u);
+}
+
+uint32_t PromptSource::output_tokens(uint32_t request) const {
+  return std::max(scaled(trace_.requests[request].output_tokens), 1u);
+}
+
+void PromptSource::append(uint64_t stretch, uint32_t begin, uint32_t count,
+                          std::vector<runtime::TokenId>& out) const {
+  for (uint32_t i = begin; i < begin + count; ++i)
+    out.push_back(token(stretch, i, options_.vocabulary));
+}
+
+std::vector<runtime::TokenId> PromptSource::prompt(uint32_t request) const {
+  const uint32_t tokens = prompt_tokens(request);
+  std::vector<runtime::TokenId> out;
+  out.reserve(tokens);
+  for (const BlockRun& run : block_runs(trace_.requests, request)) {
+    for (uint32_t i = run.first; i < run.first + run.count; ++i) {
+      const auto left = static_cast<uint32_t>(tokens - out.size());
+      append(stretch_of(options_.seed, run.owner, i), 0, std::min(block_tokens_, left), out);
+    }
+  }
+  append(stretch_of(options_.seed, request, kTail), 0, static_cast<uint32_t>(tokens - out.size()),
+         out);
+  return out;
+}
+
+runtime::TokenId PromptSource::answer(uint32_t request, uint32_t index) const {
+  return token(stretch_of(options_.seed, request, kAnswer), index, options_.vocabulary);
+}
+
+}  // namespace net

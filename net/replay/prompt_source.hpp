@@ -1,0 +1,44 @@
+// The tokens of a trace's prompts, made up so that two prompts share exactly the blocks that they
+// share in the trace. Any request's can be had at any time, in any order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "net/trace/trace.hpp"
+#include "runtime/request.hpp"
+
+namespace net {
+
+struct PromptOptions {
+  uint32_t block_tokens = 0;  // 0: as in the trace; smaller ones keep the tree at a smaller scale
+  // A last block that is partial in the trace is filled up: what counts are blocks.
+  bool whole_blocks = false;
+  uint32_t vocabulary = 1u << 31;  // ids are below it
+  uint64_t seed = 1;               // other seeds, other tokens
+};
+
+class PromptSource {
+ public:
+  // `trace` must outlive it. Throws std::invalid_argument for a block size that is larger than the
+  // trace's.
+  PromptSource(const Trace& trace, const PromptOptions& options);
+
+  uint32_t block_tokens() const { return block_tokens_; }
+  uint32_t prompt_tokens(uint32_t request) const;  // at least 1
+  uint32_t output_tokens(uint32_t request) const;  // at least 1
+  std::vector<runtime::TokenId> prompt(uint32_t request) const;
+  // Token `index` of the request's answer, which no prompt goes on with.
+  runtime::TokenId answer(uint32_t request, uint32_t index) const;
+
+ private:
+  uint32_t scaled(uint32_t tokens) const;
+  void append(uint64_t stretch, uint32_t begin, uint32_t count,
+              std::vector<runtime::TokenId>& out) const;
+
+  const Trace& trace_;
+  PromptOptions options_;
+  uint32_t block_tokens_;
+};
+
+}  // namespace net

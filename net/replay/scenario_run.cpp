@@ -1,0 +1,90 @@
+#include "net/replay/scenario_run.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <cstdio>
+#include <ostream>
+
+#include "net/replay/modelled_setup.hpp"
+#include "runtime/sim/step_model_clock.hpp"
+
+namespace net {
+
+namespace json = boost::json;
+
+namespace {
+
+json::object server_facts(const Scenario& scenario, const ModelledSetup& setup) {
+  const memory::CacheSetup& cache = setup.server.cache;
+  const runtime::RankMemory rank = setup.model->memory();
+  return {{"device", setup.device.name},
+          {"device_version", setup.device.version},
+          {"model", scenario.server.model},
+          {"layout", runtime::name_of(setup.model->layout())},
+          {"ranks", setup.model->layout().ranks()},
+          {"weight_gb", rounded(rank.weight_bytes * 1e-9)},
+          {"arena_gb", rounded(static_cast<double>(cache.arena.arena_bytes) * 1e-9)},
+          {"state_mb", rounded(static_cast<double>(cache.arena.state_bytes) * 1e-6)},
+          {"page_tokens", cache.tree.page_tokens},
+          {"page_kb", rounded(static_cast<double>(cache.arena.page_bytes) * 1e-3)},
+          {"host_gb", rounded(static_cast<double>(cache.host_bytes) * 1e-9)},
+          {"chunk_tokens", setup.server.scheduler.chunk_tokens},
+          {"max_running", setup.server.scheduler.max_running}};
+}
+
+std::string shown(const json::value& value) {
+  char text[32];
+  if (value.is_double()) {
+    std::snprintf(text, sizeof text, "%.4g", value.get_double());
+    return text;
+  }
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+void print_row(const std::string& name, const std::string& value, std::ostream& out) {
+  char line[160];
+  std::snprintf(line, sizeof line, "  %-24s %s\n", name.c_str(), value.c_str());
+  out << line;
+}
+
+}  // namespace
+
+json::object run_scenario(const Scenario& scenario, const Trace& trace,
+                          const std::string& config_directory) {
+  const ModelledSetup setup = make_modelled_setup(scenario.server, config_directory);
+  PromptOptions options;
+  options.block_tokens = scenario.trace.block_tokens;
+  options.seed = scenario.seed;
+  const PromptSource prompts(trace, options);
+  runtime::StepModelClock clock(*setup.model, scenario.server.page_tokens);
+  const std::vector<uint32_t> sessions = select_sessions(trace, scenario.trace, scenario.seed);
+  ModelledReplay replay({setup.server, scenario.pace, scenario.faults, scenario.slo}, trace,
+                        sessions, prompts, clock);
+  replay.run();
+  json::object out;
+  out["scenario"] = scenario.name;
+  out["seed"] = scenario.seed;
+  out["sessions"] = sessions.size();
+  out["server"] = server_facts(scenario, setup);
+  for (auto& [key, value] : replay.result()) out[key] = value;
+  const double ranks = setup.model->layout().ranks();
+  out["output_tokens_per_s_per_device"] =
+      rounded(out["output_tokens_per_s"].to_number<double>() / ranks);
+  return out;
+}
+
+void print_result(const json::object& result, std::ostream& out) {
+  for (const auto& [key, value] : result) {
+    const std::string name(key);
+    if (const json::object* group = value.if_object()) {
+      std::string line;
+      for (const auto& [part, of_part] : *group)
+        line += (line.empty() ? "" : "  ") + std::string(part) + " " + shown(of_part);
+      print_row(name, line, out);
+    } else {
+      print_row(name, shown(value), out);
+    }
+  }
+}
+
+}  // namespace net
