@@ -59,7 +59,6 @@ void read_server(TomlFields& in, ModelledServer& out) {
   in.text("device", out.device);
   in.text("model", out.model);
   in.text("layout", out.layout);
-  in.one_of("stack", out.step.stack, {"bring-up", "tuned"});
   in.one_of("kv", out.step.kv, {"bf16", "fp8", "f32"});
   in.flag("sequence-parallel", out.step.sequence_parallel);
   in.number("memory-fraction", out.step.memory_fraction, 0, 1);

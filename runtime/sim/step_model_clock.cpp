@@ -48,7 +48,7 @@ DeviceTimes StepModelClock::start(const DeviceWork& work, uint64_t now_ns) {
   // A running sequence's next token needs the last plan's, which a pipeline may still work on.
   if (work.forward.decode_rows > 0) ready_us = std::max(ready_us, done_us_);
   done_us_ = std::max(done_us_, pipeline_.enter(work.forward, ready_us, work.more_waits));
-  const uint64_t free_ns = std::max(now_ns, nanoseconds(pipeline_.first_stage_free_us()));
+  const uint64_t free_ns = std::max(now_ns, nanoseconds(pipeline_.next_entry_us()));
   return {free_ns, std::max(free_ns, nanoseconds(done_us_))};
 }
 
