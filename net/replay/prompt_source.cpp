@@ -46,17 +46,16 @@ uint32_t PromptSource::scaled(uint32_t tokens) const {
 uint32_t PromptSource::prompt_tokens(uint32_t request) const {
   const TraceRequest& of = trace_.requests[request];
   const uint64_t in_blocks = uint64_t{of.blocks} * trace_.block_tokens;
-  if (of.input_tokens >= in_blocks) {
-    const auto tail = static_cast<uint32_t>(of.input_tokens - in_blocks);
-    const auto tokens = static_cast<uint32_t>(uint64_t{of.blocks} * block_tokens_) + scaled(tail);
-    return std::max(tokens, 1u);
-  }
-  if (options_.whole_blocks) return of.blocks * block_tokens_;
-  return std::max(scaled(of.input_tokens), 1u);
+  const auto blocks = static_cast<uint32_t>(uint64_t{of.blocks} * block_tokens_);
+  const uint32_t tail =
+      of.input_tokens > in_blocks ? scaled(static_cast<uint32_t>(of.input_tokens - in_blocks)) : 0;
+  if (options_.whole_blocks) return std::max(blocks + tail, 1u);
+  return std::max(of.input_tokens >= in_blocks ? blocks + tail : scaled(of.input_tokens), 1u);
 }
 
 uint32_t PromptSource::output_tokens(uint32_t request) const {
-  return std::max(scaled(trace_.requests[request].output_tokens), 1u);
+  return std::max(scaled(trace_.requests[request].output_tokens),
+                  options_.whole_blocks ? block_tokens_ + 1 : 1);
 }
 
 void PromptSource::append(uint64_t stretch, uint32_t begin, uint32_t count,

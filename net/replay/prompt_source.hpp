@@ -12,7 +12,8 @@ namespace net {
 
 struct PromptOptions {
   uint32_t block_tokens = 0;  // 0: as in the trace; smaller ones keep the tree at a smaller scale
-  // A last block that is partial in the trace is filled up: what counts are blocks.
+  // What counts are blocks: a last one that is partial in the trace is filled up, and an answer
+  // reaches past the next boundary, since pages come to the tree with a checkpoint behind them.
   bool whole_blocks = false;
   uint32_t vocabulary = 1u << 31;  // ids are below it
   uint64_t seed = 1;               // other seeds, other tokens

@@ -78,7 +78,9 @@ TEST_CASE("A prompt has the recorded length, or whole blocks where these count",
   CHECK(net::PromptSource(trace, options).output_tokens(1) == 1);
   options.whole_blocks = true;
   CHECK(net::PromptSource(trace, options).prompt(0).size() == 1024);
+  CHECK(net::PromptSource(trace, options).output_tokens(1) == 513);
   CHECK(net::PromptSource(trace, options).prompt(1).size() == 700);
+  CHECK(net::PromptSource(trace, options).prompt(2).size() == 1);
   options.whole_blocks = false;
   options.block_tokens = 64;
   CHECK(net::PromptSource(trace, options).prompt(0).size() == 75);

@@ -67,7 +67,7 @@ std::vector<Sent> play(const net::Trace& trace, const Pace& pace, double service
       pacer.phase_begins(phase_at);
     } else {
       pacer.sent();
-      sent.push_back({static_cast<double>(due_at) * 1e-9, due->play.request, due->play.round});
+      sent.push_back({static_cast<double>(due_at) / 1e9, due->play.request, due->play.round});
       ends.push_back({due_at + static_cast<uint64_t>(service_s * 1e9), due->play});
     }
   }
