@@ -148,7 +148,6 @@ json::object ModelledReplay::result() const {
   json::object out = metrics_.summary(end_ns_);
   const runtime::SchedulerStats stats = server_.scheduler().stats();
   const memory::CacheCounters counters = server_.cache().counters();
-  const memory::CacheOwners owners = server_.cache().owners();
   const auto room = static_cast<size_t>(memory::EvictionReason::kRoom);
   out["steps"] = steps_;
   out["busy_share"] = ratio(static_cast<double>(busy_ns_), static_cast<double>(end_ns_));
@@ -166,8 +165,9 @@ json::object ModelledReplay::result() const {
   out["host_pages_out"] = counters.staged_out[1];
   out["peak_states"] = peak_states_;
   out["peak_pages"] = peak_pages_;
-  out["states_max"] = owners.states.total;
-  out["pages_max"] = owners.pages.total;
+  // Each, when the arena holds nothing of the other kind.
+  out["states_max"] = server_.cache().slots_max();
+  out["pages_max"] = server_.cache().pool().pages_beside(0);
   return out;
 }
 

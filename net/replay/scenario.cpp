@@ -103,7 +103,9 @@ Scenario parse_scenario(std::string_view toml, const std::string& path) {
   return read_fields(TomlFields::parse(toml, path), path);
 }
 
-Scenario read_scenario(const std::string& path) { return read_fields(TomlFields::load(path), path); }
+Scenario read_scenario(const std::string& path) {
+  return read_fields(TomlFields::load(path), path);
+}
 
 std::vector<uint32_t> select_sessions(const Trace& trace, const TraceSelection& selection,
                                       uint64_t seed) {

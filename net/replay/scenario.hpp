@@ -32,7 +32,7 @@ struct ModelledServer {
   bool prefix_cache = true;
   std::string eviction = "benefit";
   double state_share = 0;  // of a split arena; 0: unified
-  double kv_tokens = 0;    // the arena holds so many tokens of KV beside its states; 0: all there is
+  double kv_tokens = 0;    // the arena holds so many tokens of KV beside its states; 0: all it can
   double host_gb = 0;      // host memory of a rank, GB
 };
 

@@ -42,9 +42,9 @@ std::string shown(const json::value& value) {
 }
 
 void print_row(const std::string& name, const std::string& value, std::ostream& out) {
-  char line[160];
-  std::snprintf(line, sizeof line, "  %-24s %s\n", name.c_str(), value.c_str());
-  out << line;
+  constexpr size_t kColumn = 26;
+  out << "  " << name << std::string(name.size() < kColumn ? kColumn - name.size() : 1, ' ') << value
+      << "\n";
 }
 
 }  // namespace
@@ -78,8 +78,10 @@ void print_result(const json::object& result, std::ostream& out) {
     const std::string name(key);
     if (const json::object* group = value.if_object()) {
       std::string line;
-      for (const auto& [part, of_part] : *group)
-        line += (line.empty() ? "" : "  ") + std::string(part) + " " + shown(of_part);
+      for (const auto& [part, of_part] : *group) {
+        line += line.empty() ? "" : ", ";
+        line += std::string(part) + " " + shown(of_part);
+      }
       print_row(name, line, out);
     } else {
       print_row(name, shown(value), out);

@@ -64,7 +64,9 @@ class VirtualServer {
   void drain();
 
   uint64_t now_ns() const { return now_ns_; }
-  bool idle() const { return scheduler_.idle() && running_.empty() && plans_.empty() && events_.empty(); }
+  bool idle() const {
+    return scheduler_.idle() && running_.empty() && plans_.empty() && events_.empty();
+  }
   const Scheduler& scheduler() const { return scheduler_; }
   const memory::HybridCache& cache() const { return *cache_; }
 

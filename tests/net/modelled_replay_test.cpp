@@ -97,7 +97,7 @@ TEST_CASE("Every request of a scenario is accounted for", "[replay]") {
   CHECK(count("kv_hit_tokens") < count("prompt_tokens"));
   std::ostringstream table;
   net::print_result(result, table);
-  CHECK(table.str().find("requests                 120\n") != std::string::npos);
+  CHECK(table.str().find("  requests                  120\n") != std::string::npos);
 }
 
 TEST_CASE("Nobody waits when there is room, and more memory never hits less", "[replay]") {
