@@ -1,5 +1,5 @@
 // sluice-replay: recorded traffic. `inspect` says what a trace holds, `hits` what a cache finds of
-// it, `run` plays it on a modelled server.
+// it, `run` plays it on a modelled server; `figures` holds modelled devices against published ones.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -14,6 +14,7 @@
 #include "runtime/canonical_json.hpp"
 #include "runtime/output_files.hpp"
 #include "runtime/shipped_files.hpp"
+#include "runtime/sim/device_figures.hpp"
 
 namespace {
 
@@ -101,6 +102,16 @@ void add_run(CLI::App& app) {
   });
 }
 
+void add_figures(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "figures",
+      "Print what the modelled devices say of published figures, with errors and provenance");
+  auto config = std::make_shared<std::string>(runtime::shipped_config());
+  command->add_option("--config", *config, "Directory with devices/, geometries/ and figures/")
+      ->capture_default_str();
+  command->final_callback([config] { runtime::write_device_figures(std::cout, *config); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -109,6 +120,7 @@ int main(int argc, char** argv) {
   add_inspect(app);
   add_hits(app);
   add_run(app);
+  add_figures(app);
   try {
     app.parse(argc, argv);
     return 0;
