@@ -1,13 +1,19 @@
 // sluice-replay: recorded traffic. `inspect` says what a trace holds, `hits` what a cache finds of
-// it, `run` plays it on a modelled server; `figures` holds modelled devices against published ones.
+// it, `run` plays it on a modelled server, `live` on a running one, which `calibrate` measures for a
+// it, `run` plays it on a modelled server, `live` on a running one, which `calibrate` measures to
+// model it; `figures` holds modelled devices against published ones.
+
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "net/replay/calibration.hpp"
 #include "net/replay/hit_check.hpp"
+#include "net/replay/live_run.hpp"
 #include "net/replay/scenario_run.hpp"
 #include "net/trace/trace_facts.hpp"
 #include "net/trace/trace_reader.hpp"
@@ -69,10 +75,11 @@ void add_hits(CLI::App& app) {
     net::TraceOptions options;
     bool json = false;
   };
-  auto* command = app.add_subcommand(
-      "hits",
-      "Play a trace one request at a time on the real scheduler and cache, with room for everything "
-      "and the trace's blocks as pages: what the cache finds of each prompt");
+  auto* command =
+      app.add_subcommand("hits",
+                         "Play a trace one request at a time on the real scheduler and cache, with "
+                         "room for everything "
+                         "and the trace's blocks as pages: what the cache finds of each prompt");
   auto hits = std::make_shared<Hits>();
   add_trace_options(*command, hits->files, hits->options);
   command->add_flag("--json", hits->json, "Print one JSON object a request, and one of the sums");
@@ -95,6 +102,9 @@ void add_run(CLI::App& app) {
   command->add_option("--json", run->json, "Write the result to this file too");
   command->final_callback([run] {
     const net::Scenario scenario = net::read_scenario(run->scenario);
+    if (!scenario.has_server)
+      throw std::runtime_error(run->scenario +
+                               ": has no [server]; `live` plays it on the [live] one");
     const net::Trace trace = net::read_trace(scenario.trace.files, run->options);
     const auto result = net::run_scenario(scenario, trace, runtime::shipped_config());
     net::print_result(result, std::cout);
@@ -112,6 +122,77 @@ void add_figures(CLI::App& app) {
   command->final_callback([config] { runtime::write_device_figures(std::cout, *config); });
 }
 
+void add_live(CLI::App& app) {
+  struct Live {
+    std::string scenario, json, url, api_key;
+    bool text = false;
+    uint32_t block_tokens = 0;
+    net::TraceOptions options;
+  };
+  auto* command = app.add_subcommand("live", "Play a scenario on a running server, over HTTP");
+  auto live = std::make_shared<Live>();
+  live->options.model = runtime::shipped_model();
+  command->add_option("SCENARIO", live->scenario, "TOML file: traffic, pace, faults and server")
+      ->required();
+  command->add_option("--url", live->url,
+                      "The server, http://HOST:PORT, instead of the scenario's [live] url");
+  command->add_option("--api-key", live->api_key, "Key it expects, instead of [live] api-key")
+      ->envname("SLUICE_API_KEY");
+  command->add_flag("--text", live->text, "Send words instead of token ids");
+  command
+      ->add_option("--scale-block", live->block_tokens,
+                   "Tokens of a block, instead of [trace] block-tokens: fewer than recorded make "
+                   "all prompts and answers shorter")
+      ->check(CLI::Range(1u, 1u << 16));
+  command->add_option("--json", live->json, "Write the result to this file too");
+  command->final_callback([live] {
+    net::Scenario scenario = net::read_scenario(live->scenario);
+    if (!live->url.empty()) scenario.live.url = live->url;
+    if (!live->api_key.empty()) scenario.live.api_key = live->api_key;
+    if (live->text) scenario.live.text = true;
+    if (live->block_tokens != 0) scenario.trace.block_tokens = live->block_tokens;
+    const net::Trace trace = net::read_trace(scenario.trace.files, live->options);
+    std::ostream* const progress = ::isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr;
+    const auto result = net::run_live(scenario, trace, progress);
+    net::print_result(result, std::cout);
+    if (!live->json.empty()) runtime::write_file(live->json, as_json(result));
+  });
+}
+
+void add_calibrate(CLI::App& app) {
+  struct Calibrate {
+    std::string device, out;
+    net::CalibrationOptions options;
+  };
+  auto* command = app.add_subcommand(
+      "calibrate", "Measure a running Sluice server and fit a modelled device to its steps");
+  auto calibrate = std::make_shared<Calibrate>();
+  net::CalibrationOptions& options = calibrate->options;
+  command->add_option("--url", options.server.url, "The server, http://HOST:PORT; otherwise idle")
+      ->required();
+  command->add_option("--api-key", options.server.api_key, "Key it expects")
+      ->envname("SLUICE_API_KEY");
+  command
+      ->add_option("--device", calibrate->device,
+                   "Device file to begin from: what is not fitted stays as it is there")
+      ->required();
+  command->add_option("--out", calibrate->out, "Device file to write")->required();
+  command->add_option("--model", options.model,
+                      "Directory of the model it serves, where it is not at the server's own path");
+  command->add_option("--rounds", options.rounds, "How often each load is measured")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  command->add_option("--seed", options.seed, "Of the prompts")->capture_default_str();
+  command->final_callback([calibrate] {
+    net::CalibrationOptions& settings = calibrate->options;
+    settings.name = std::filesystem::path(calibrate->out).stem().string();
+    std::ostream* const progress = ::isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr;
+    const auto result = net::calibrate(runtime::read_device(calibrate->device), settings, progress);
+    runtime::write_file(calibrate->out, net::calibration_file(result));
+    std::cout << net::calibration_table(result);
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,6 +202,8 @@ int main(int argc, char** argv) {
   add_hits(app);
   add_run(app);
   add_figures(app);
+  add_live(app);
+  add_calibrate(app);
   try {
     app.parse(argc, argv);
     return 0;

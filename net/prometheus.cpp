@@ -104,11 +104,17 @@ void write_counters(Writer& out, const actors::ServiceMetrics& engine) {
   out.counter("block_moves_total", "States and pages moved to keep the free memory in one piece.",
               count(s.moves_total));
   const memory::CacheCounters& cache = engine.cache;
-  const auto staged = [&](const uint64_t(&by_kind)[2], const char* name, const char* help) {
+  const auto by_kind = [&](uint64_t states, uint64_t pages, const char* name, const char* help) {
     out.describe(name, "counter", help);
-    out.sample(name, ",kind=\"state\"", count(by_kind[0]));
-    out.sample(name, ",kind=\"page\"", count(by_kind[1]));
+    out.sample(name, ",kind=\"state\"", count(states));
+    out.sample(name, ",kind=\"page\"", count(pages));
   };
+  const auto staged = [&](const uint64_t(&values)[2], const char* name, const char* help) {
+    by_kind(values[0], values[1], name, help);
+  };
+  constexpr auto kRoom = static_cast<size_t>(memory::EvictionReason::kRoom);
+  by_kind(cache.evicted_slots[kRoom], cache.evicted_pages[kRoom], "evicted_total",
+          "Cached blocks given up to make room.");
   staged(cache.staged_out, "host_staged_out_total", "Blocks copied to host memory.");
   staged(cache.staged_in, "host_staged_in_total", "Blocks copied back to the device.");
   staged(cache.host_evicted, "host_evicted_total", "Blocks that left host memory for others.");
@@ -160,6 +166,7 @@ void write_gauges(Writer& out, const actors::ServiceMetrics& engine,
   out.gauge("max_total_num_tokens", "KV rows in all pages.", total_tokens);
   out.gauge("page_size", "Tokens of one KV page.", page_tokens);
   out.gauge("num_pages", "KV pages.", pages.total);
+  out.gauge("num_states", "State slots.", states.total);
   out.gauge("context_len", "Longest sequence, prompt and output.", info.context_length);
   out.gauge("weight_memory_usage_gb", "Weights, GiB.",
             static_cast<double>(info.weight_bytes) / kBytesPerGb);

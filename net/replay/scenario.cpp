@@ -73,6 +73,18 @@ void read_server(TomlFields& in, ModelledServer& out) {
   in.number("host-gb", out.host_gb, 0, 1e6);
 }
 
+void read_live(TomlFields& in, LiveServer& out) {
+  in.text("url", out.url);
+  in.text("api-key", out.api_key);
+  in.text("model", out.model);
+  in.whole("vocabulary", out.vocabulary, 0, 1u << 31);
+  in.flag("text", out.text);
+  in.flag("chat", out.chat);
+  in.flag("ignore-eos", out.ignore_eos);
+  in.whole("retries", out.retries, 0, 1u << 20);
+  in.number("silence-s", out.silence_s, 0.001, 1e6);
+}
+
 // Its main conversation's, or all.
 bool is_wanted(const TraceRequest& request, const TraceSelection& selection) {
   return selection.sub_agents || request.conversation == 0;
@@ -91,7 +103,9 @@ Scenario read_fields(TomlFields in, const std::string& path) {
     fields.number("ttft-s", out.slo.ttft_s, 0, kMost);
     fields.number("itl-s", out.slo.itl_s, 0, kMost);
   });
+  out.has_server = in.has("server") || !in.has("live");
   in.table("server", [&](TomlFields& fields) { read_server(fields, out.server); });
+  in.table("live", [&](TomlFields& fields) { read_live(fields, out.live); });
   in.finish();
   out.pace.seed = out.faults.seed = out.seed;
   return out;

@@ -1,5 +1,6 @@
 // A replay as a file that one can share: which traffic, at what pace and scale, with what faults,
-// on which server. Everything but the trace itself; equal scenarios give equal results.
+// on which server, modelled or live. Everything but the trace itself; on a modelled server equal
+// scenarios give equal results.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/replay/live_server.hpp"
 #include "net/replay/modelled_replay.hpp"
 #include "net/replay/session_pacer.hpp"
 #include "net/trace/trace.hpp"
@@ -44,6 +46,8 @@ struct Scenario {
   ClientFaults faults;
   ReplaySlo slo;
   ModelledServer server;
+  bool has_server = true;  // false: it has a live one alone
+  LiveServer live;
 };
 
 // Throw std::runtime_error naming file and key, what is wrong and what would be right.

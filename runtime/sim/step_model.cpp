@@ -44,6 +44,9 @@ StepModel::StepModel(const DeviceFile& device, const ModelGeometry& geometry,
       options_(options),
       routing_(geometry.experts, geometry.top_k, device.params.expert_skew) {
   check_layout(layout, geometry);
+  if (is_roofline_) {  // copies run at its one memory rate
+    device_.stream_bytes_per_us = device_.host_bytes_per_us = device_.roofline.bytes_per_us;
+  }
   if (is_roofline_ && layout.ranks() != 1) {
     throw std::invalid_argument("layout " + name_of(layout) + " on " + device.name +
                                 ": a roofline device is modelled as one rank only (TP1)");
