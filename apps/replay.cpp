@@ -1,7 +1,7 @@
 // sluice-replay: recorded traffic. `inspect` says what a trace holds, `hits` what a cache finds of
-// it, `run` plays it on a modelled server, `live` on a running one, which `calibrate` measures for a
 // it, `run` plays it on a modelled server, `live` on a running one, which `calibrate` measures to
 // model it; `figures` holds modelled devices against published ones.
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <exception>
