@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
+
+#include "runtime/output_files.hpp"
+#include "runtime/plot/chart.hpp"
 
 namespace runtime {
 
@@ -20,38 +21,6 @@ std::string line(const LossPoint& p) {
   std::snprintf(text, sizeof text, "%" PRIu64 ",%" PRIu64 ",%.9g,%.6g,%.6g,%d", p.step, p.tokens,
                 p.loss, p.grad_norm, p.rate, p.skipped ? 1 : 0);
   return text;
-}
-
-// Picture coordinates of (tokens, loss).
-struct Axes {
-  double most_tokens, low, high;
-  static constexpr double kLeft = 70, kTop = 20, kWidth = 620, kHeight = 300;
-  double x(double tokens) const { return kLeft + kWidth * tokens / most_tokens; }
-  double y(double loss) const {
-    return kTop + kHeight * (high - std::clamp(loss, low, high)) / (high - low);
-  }
-};
-
-void draw_axes(const Axes& axes, std::ostream& out) {
-  out << "<rect x=\"" << Axes::kLeft << "\" y=\"" << Axes::kTop << "\" width=\"" << Axes::kWidth
-      << "\" height=\"" << Axes::kHeight << "\" fill=\"none\" stroke=\"#888\"/>\n";
-  constexpr int kTicks = 5;
-  char text[32];
-  for (int i = 0; i <= kTicks; ++i) {
-    const double tokens = axes.most_tokens * i / kTicks;
-    const double loss = axes.low + (axes.high - axes.low) * i / kTicks;
-    std::snprintf(text, sizeof text, "%.2f", tokens / 1e6);
-    out << "<text x=\"" << axes.x(tokens) << "\" y=\"" << Axes::kTop + Axes::kHeight + 18
-        << "\" text-anchor=\"middle\">" << text << "</text>\n";
-    std::snprintf(text, sizeof text, "%.2f", loss);
-    out << "<text x=\"" << Axes::kLeft - 8 << "\" y=\"" << axes.y(loss) + 4
-        << "\" text-anchor=\"end\">" << text << "</text>\n<line x1=\"" << Axes::kLeft << "\" x2=\""
-        << Axes::kLeft + Axes::kWidth << "\" y1=\"" << axes.y(loss) << "\" y2=\"" << axes.y(loss)
-        << "\" stroke=\"#ddd\"/>\n";
-  }
-  out << "<text x=\"" << Axes::kLeft + Axes::kWidth / 2 << "\" y=\"360\" text-anchor=\"middle\">"
-      << "tokens seen (millions)</text>\n<text x=\"18\" y=\"170\" text-anchor=\"middle\" "
-      << "transform=\"rotate(-90 18 170)\">loss (nats per token)</text>\n";
 }
 
 }  // namespace
@@ -92,43 +61,23 @@ void LossCurve::add(const LossPoint& point) {
 
 void LossCurve::write_svg(const std::string& path) const {
   const size_t window = std::max<size_t>(1, points_.size() / 100);
-  std::vector<std::pair<double, double>> smooth;
+  Series training{"training", SeriesKind::kLine, {}};
   double sum = 0;
   for (size_t i = 0; i < points_.size(); ++i) {
     sum += points_[i].loss;
     if (i >= window) sum -= points_[i - window].loss;
-    smooth.emplace_back(points_[i].tokens, sum / static_cast<double>(std::min(i + 1, window)));
+    training.marks.push_back(Mark::at(static_cast<double>(points_[i].tokens),
+                                      sum / static_cast<double>(std::min(i + 1, window))));
   }
-  Axes axes{1, 0, 1};
-  if (!smooth.empty()) {
-    axes.most_tokens = std::max(1.0, smooth.back().first);
-    axes.low = axes.high = smooth.back().second;
-    for (const auto& [tokens, loss] : smooth) {
-      axes.low = std::min(axes.low, loss);
-      axes.high = std::max(axes.high, loss);
-    }
-    for (const HeldOutPoint& point : held_out_) axes.low = std::min(axes.low, point.loss);
-    axes.low = std::floor(axes.low * 2) / 2;
-    axes.high = std::max(axes.low + 0.5, std::ceil(axes.high * 2) / 2);
-  }
-  std::ostringstream out;
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"380\" font-family=\""
-      << "sans-serif\" font-size=\"12\">\n<rect width=\"720\" height=\"380\" fill=\"white\"/>\n";
-  draw_axes(axes, out);
-  out << "<polyline fill=\"none\" stroke=\"#1f4e9c\" stroke-width=\"1.5\" points=\"";
-  for (const auto& [tokens, loss] : smooth) out << axes.x(tokens) << ',' << axes.y(loss) << ' ';
-  out << "\"/>\n";
-  for (const HeldOutPoint& point : held_out_) {
-    out << "<rect x=\"" << axes.x(static_cast<double>(point.tokens)) - 3 << "\" y=\""
-        << axes.y(point.loss) - 3
-        << "\" width=\"6\" height=\"6\" fill=\"none\" stroke=\"#b03000\" stroke-width=\"1.5\"/>\n";
-  }
-  out << "<text x=\"680\" y=\"40\" text-anchor=\"end\">line: training, squares: held out</text>\n"
-      << "</svg>\n";
-  std::ofstream file(path, std::ios::trunc);
-  file << out.str();
-  file.close();
-  if (!file) throw std::runtime_error(path + ": cannot be written");
+  Series held_out{"held out", SeriesKind::kPoints, {}};
+  for (const HeldOutPoint& point : held_out_)
+    held_out.marks.push_back(Mark::at(static_cast<double>(point.tokens), point.loss));
+  Axis tokens{"tokens seen"};
+  tokens.low = 0;
+  Chart chart("Loss of the training run", tokens, {"loss (nats per token)"});
+  chart.add(std::move(training));
+  chart.add(std::move(held_out));
+  write_file(path, chart.svg());
 }
 
 }  // namespace runtime
