@@ -1,26 +1,33 @@
 // sluice-replay: recorded traffic. `inspect` says what a trace holds, `hits` what a cache finds of
-// it, `run` plays it on a modelled server, `live` on a running one, which `calibrate` measures to
-// model it; `figures` holds modelled devices against published ones.
+// it, `run` plays it on a modelled server and `sweep` on many, `live` on a running one, which
+// `calibrate` measures to model it; `figures` holds modelled devices against published ones.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "net/replay/calibration.hpp"
 #include "net/replay/hit_check.hpp"
 #include "net/replay/live_run.hpp"
+#include "net/replay/report_page.hpp"
+#include "net/replay/scenario_overrides.hpp"
 #include "net/replay/scenario_run.hpp"
+#include "net/replay/sweep_pictures.hpp"
 #include "net/trace/trace_facts.hpp"
 #include "net/trace/trace_reader.hpp"
 #include "runtime/canonical_json.hpp"
 #include "runtime/output_files.hpp"
 #include "runtime/shipped_files.hpp"
 #include "runtime/sim/device_figures.hpp"
+#include "runtime/text_file.hpp"
 
 namespace {
 
@@ -89,26 +96,109 @@ void add_hits(CLI::App& app) {
   });
 }
 
+// The options of whatever plays a scenario.
+struct Play {
+  std::string scenario, traces;
+  std::vector<std::string> settings;
+  net::TraceOptions options;
+};
+
+void add_play_options(CLI::App& command, Play& play) {
+  play.options.model = runtime::shipped_model();
+  command.add_option("SCENARIO", play.scenario, "TOML file: traffic, pace, faults and server")
+      ->required();
+  command.add_option("--traces", play.traces,
+                     "Directory that paths of traces start from; the scenario's own by default");
+  command.add_option("--set", play.settings,
+                     "KEY=VALUE: a setting of the scenario, such as server.layout=TP8; several");
+}
+
+std::vector<net::Override> overrides(const Play& play) {
+  std::vector<net::Override> all;
+  for (const std::string& setting : play.settings) all.push_back(net::parse_override(setting));
+  return all;
+}
+
+void write_pictures(const std::string& directory, const boost::json::object& result,
+                    const std::vector<net::Picture>& pictures, const std::string& scenario) {
+  runtime::make_directory(directory);
+  net::ReportPage page(std::string(result.at("scenario").as_string()));
+  for (const net::Picture& picture : pictures) {
+    runtime::write_file(directory + "/" + picture.name + ".svg", picture.svg);
+    page.picture(picture.svg);
+  }
+  page.heading("Result");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, value] : net::result_rows(result)) rows.push_back({name, value});
+  page.table({"", ""}, rows);
+  page.heading("Scenario");
+  page.preformatted(scenario);
+  runtime::write_file(directory + "/report.html", page.html());
+}
+
 void add_run(CLI::App& app) {
-  struct Run {
-    std::string scenario, json;
-    net::TraceOptions options;
+  struct Run : Play {
+    std::string json, plot;
   };
   auto* command = app.add_subcommand("run", "Play a scenario on its modelled server");
   auto run = std::make_shared<Run>();
-  run->options.model = runtime::shipped_model();
-  command->add_option("SCENARIO", run->scenario, "TOML file: traffic, pace, faults and server")
-      ->required();
+  add_play_options(*command, *run);
   command->add_option("--json", run->json, "Write the result to this file too");
+  command->add_option("--plot", run->plot, "Directory for pictures (SVG) and report.html");
   command->final_callback([run] {
-    const net::Scenario scenario = net::read_scenario(run->scenario);
+    const std::string text = net::with_overrides(runtime::read_text(run->scenario), run->scenario,
+                                                 overrides(*run));
+    net::Scenario scenario = net::parse_scenario(text, run->scenario);
     if (!scenario.has_server)
       throw std::runtime_error(run->scenario +
                                ": has no [server]; `live` plays it on the [live] one");
+    net::locate_traces(scenario, run->traces);
     const net::Trace trace = net::read_trace(scenario.trace.files, run->options);
-    const auto result = net::run_scenario(scenario, trace, runtime::shipped_config());
+    std::vector<net::Picture> pictures;
+    const auto result = net::run_scenario(scenario, trace, runtime::shipped_config(),
+                                          run->plot.empty() ? nullptr : &pictures);
     net::print_result(result, std::cout);
     if (!run->json.empty()) runtime::write_file(run->json, as_json(result));
+    if (!run->plot.empty()) write_pictures(run->plot, result, pictures, text);
+  });
+}
+
+void add_sweep(CLI::App& app) {
+  struct Options : Play {
+    std::vector<std::string> grid;
+    std::string out;
+    size_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  };
+  auto* command = app.add_subcommand(
+      "sweep", "Play a scenario at every point of a grid of settings, several at a time");
+  auto sweep = std::make_shared<Options>();
+  add_play_options(*command, *sweep);
+  command
+      ->add_option("--grid", sweep->grid,
+                   "KEY=VALUE,VALUE,...: a setting and what it takes; several, in all combinations")
+      ->required();
+  command
+      ->add_option("--out", sweep->out,
+                   "Directory for results and report.html; what is there already is not played "
+                   "again")
+      ->required();
+  command->add_option("--jobs", sweep->jobs, "Points that are played at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->final_callback([sweep] {
+    net::SweepOptions options;
+    options.scenario = sweep->scenario;
+    options.directory = sweep->out;
+    options.traces = sweep->traces;
+    for (const std::string& axis : sweep->grid) options.grid.push_back(net::parse_grid_axis(axis));
+    options.settings = overrides(*sweep);
+    options.jobs = sweep->jobs;
+    options.program = std::filesystem::read_symlink("/proc/self/exe");
+    net::Sweep points(options);
+    const bool is_good = points.run(std::cerr);
+    std::cout << net::table_text(net::point_table(points.points()));
+    runtime::write_file(sweep->out + "/report.html", net::sweep_report(points));
+    if (!is_good) throw std::runtime_error("some points failed; see their logs in " + sweep->out);
   });
 }
 
@@ -201,6 +291,7 @@ int main(int argc, char** argv) {
   add_inspect(app);
   add_hits(app);
   add_run(app);
+  add_sweep(app);
   add_figures(app);
   add_live(app);
   add_calibrate(app);

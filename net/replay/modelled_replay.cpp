@@ -53,12 +53,12 @@ void ModelledReplay::run() {
     const uint64_t step_at = step_ns.value_or(kNever), due_at = due ? due->at_ns : kNever;
     const uint64_t phase_at = phase_ns.value_or(kNever);
     if (step_at <= due_at && step_at <= phase_at) {
-      server_.advance(step_at);
+      advance(step_at);
     } else if (phase_at <= due_at) {
-      server_.advance(std::max(phase_at, server_.now_ns()));
+      advance(std::max(phase_at, server_.now_ns()));
       pacer_.phase_begins(server_.now_ns());
     } else {
-      server_.advance(std::max(due_at, server_.now_ns()));
+      advance(std::max(due_at, server_.now_ns()));
       while (pacer_.next() && pacer_.next()->at_ns <= server_.now_ns()) {
         const SessionPacer::Due now = *pacer_.next();
         pacer_.sent();
@@ -70,6 +70,33 @@ void ModelledReplay::run() {
   VERIFY(pacer_.done());
   VERIFY(open_.empty());
   VERIFY(server_.idle());
+  timeline_.finish(server_.now_ns(), gauges());
+}
+
+void ModelledReplay::advance(uint64_t to_ns) {
+  if (timeline_.ends_before(to_ns)) timeline_.pass(to_ns, gauges());
+  server_.advance(to_ns);
+}
+
+ReplayGauges ModelledReplay::gauges() const {
+  const memory::BlockPool& pool = server_.cache().pool();
+  const memory::CacheOwners owners = server_.cache().owners();
+  const runtime::SchedulerStats stats = server_.scheduler().stats();
+  const uint64_t state_bytes = pool.state_region().block_bytes;
+  const uint64_t page_bytes = pool.page_region().block_bytes;
+  ReplayGauges now;
+  now.running_states = (owners.states.held + owners.states.pending) * state_bytes;
+  now.cached_states = owners.states.cached * state_bytes;
+  now.running_kv = (owners.pages.held + owners.pages.pending) * page_bytes;
+  now.cached_kv = owners.pages.cached * page_bytes;
+  const uint64_t used =
+      now.running_states + now.cached_states + now.running_kv + now.cached_kv;
+  VERIFY(used <= config_.server.cache.arena.arena_bytes);
+  now.free = config_.server.cache.arena.arena_bytes - used;
+  now.host = owners.host.bytes;
+  now.running = stats.running;
+  now.queued = stats.queued;
+  return now;
 }
 
 uint32_t ModelledReplay::leaves_after(uint64_t id, uint32_t output_tokens) const {
@@ -114,6 +141,8 @@ void ModelledReplay::on_hit(uint64_t, const runtime::CacheHit& hit) {
 void ModelledReplay::on_step(uint64_t begin_ns, uint64_t end_ns, const runtime::StepShape& shape) {
   ++steps_;
   busy_ns_ += end_ns - begin_ns;
+  timeline_.count_prompt(shape.prefill_tokens);
+  typical_steps_.add(shape);
   peak_rows_ = std::max<uint64_t>(peak_rows_, shape.decode_rows + shape.prefill_rows);
   const memory::BlockCounts counts = server_.cache().pool().counts();
   peak_states_ = std::max(peak_states_, counts.states.held);
@@ -128,6 +157,7 @@ void ModelledReplay::on_event(uint64_t now_ns, const runtime::SessionEvent& even
 void ModelledReplay::heard(uint64_t now_ns, const runtime::SequenceToken& token) {
   Open& open = open_.at(token.request.value);
   metrics_.token(open.record, now_ns);
+  timeline_.count_output(1);
   if (open.leaves_after != 0 && open.record.output_tokens == open.leaves_after)
     server_.abort(token.request);
 }

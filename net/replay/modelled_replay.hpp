@@ -11,7 +11,9 @@
 
 #include "net/replay/prompt_source.hpp"
 #include "net/replay/replay_metrics.hpp"
+#include "net/replay/replay_timeline.hpp"
 #include "net/replay/session_pacer.hpp"
+#include "net/replay/typical_steps.hpp"
 #include "runtime/sim/virtual_server.hpp"
 
 namespace net {
@@ -42,6 +44,9 @@ class ModelledReplay final : private runtime::VirtualServerSink {
   // The metrics' summary and what the server counted.
   boost::json::object result() const;
   const runtime::VirtualServer& server() const { return server_; }
+  const ReplayMetrics& metrics() const { return metrics_; }
+  const ReplayTimeline& timeline() const { return timeline_; }
+  const TypicalSteps& typical_steps() const { return typical_steps_; }
 
  private:
   struct Open {  // a request under way
@@ -52,6 +57,8 @@ class ModelledReplay final : private runtime::VirtualServerSink {
   void on_event(uint64_t now_ns, const runtime::SessionEvent& event) override;
   void on_hit(uint64_t now_ns, const runtime::CacheHit& hit) override;
   void on_step(uint64_t begin_ns, uint64_t end_ns, const runtime::StepShape& shape) override;
+  void advance(uint64_t to_ns);
+  ReplayGauges gauges() const;
   void send(const SessionPacer::Due& due);
   void heard(uint64_t now_ns, const runtime::SequenceToken& token);
   void finished(uint64_t now_ns, const runtime::SequenceFinished& finished);
@@ -62,6 +69,8 @@ class ModelledReplay final : private runtime::VirtualServerSink {
   const PromptSource& prompts_;
   SessionPacer pacer_;
   ReplayMetrics metrics_;
+  ReplayTimeline timeline_;
+  TypicalSteps typical_steps_;
   Listener listener_;
   runtime::VirtualServer server_;
   std::unordered_map<uint64_t, Open> open_;  // by request id

@@ -36,6 +36,9 @@ class ReplayMetrics {
   // {"requests", "finished", ..., "ttft_s": {"mean", "p50", "p90", "p99", "max"}, ...} over
   // `elapsed_ns` of the replay's time.
   boost::json::object summary(uint64_t elapsed_ns) const;
+  const TimeDistribution& ttft() const { return ttft_; }
+  const TimeDistribution& itl() const { return itl_; }
+  const TimeDistribution& latency() const { return latency_; }  // of those that finished
 
  private:
   bool is_good(const PlayRecord& record) const;

@@ -1,6 +1,7 @@
 #include "net/replay/scenario.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 
@@ -108,6 +109,7 @@ Scenario read_fields(TomlFields in, const std::string& path) {
   in.table("live", [&](TomlFields& fields) { read_live(fields, out.live); });
   in.finish();
   out.pace.seed = out.faults.seed = out.seed;
+  out.pace.sub_agents = out.trace.sub_agents;
   return out;
 }
 
@@ -119,6 +121,13 @@ Scenario parse_scenario(std::string_view toml, const std::string& path) {
 
 Scenario read_scenario(const std::string& path) {
   return read_fields(TomlFields::load(path), path);
+}
+
+void locate_traces(Scenario& scenario, const std::string& directory) {
+  namespace fs = std::filesystem;
+  const fs::path folder = directory.empty() ? fs::path(scenario.path).parent_path() : fs::path(directory);
+  // What is absolute stays as it is.
+  for (std::string& file : scenario.trace.files) file = (folder / file).string();
 }
 
 std::vector<uint32_t> select_sessions(const Trace& trace, const TraceSelection& selection,

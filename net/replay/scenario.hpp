@@ -18,7 +18,7 @@ namespace net {
 
 // Which of a trace's sessions are played, and how large.
 struct TraceSelection {
-  std::vector<std::string> files;  // relative to the scenario's own folder
+  std::vector<std::string> files;  // as written: see locate_traces()
   uint32_t sessions = 0;           // so many, drawn by the seed; 0: all
   uint32_t min_requests = 0;       // sessions with fewer requests are left out
   uint32_t min_context = 0;        // and those whose longest prompt and answer are shorter
@@ -53,6 +53,9 @@ struct Scenario {
 // Throw std::runtime_error naming file and key, what is wrong and what would be right.
 Scenario read_scenario(const std::string& path);
 Scenario parse_scenario(std::string_view toml, const std::string& path);
+
+// Makes paths of traces relative to `directory`, or where that is empty to the scenario's own folder.
+void locate_traces(Scenario& scenario, const std::string& directory);
 
 // The sessions of `trace` that the scenario plays, ascending. Throws std::invalid_argument when
 // there is none.

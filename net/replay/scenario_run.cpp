@@ -50,7 +50,7 @@ void print_row(const std::string& name, const std::string& value, std::ostream& 
 }  // namespace
 
 json::object run_scenario(const Scenario& scenario, const Trace& trace,
-                          const std::string& config_directory) {
+                          const std::string& config_directory, std::vector<Picture>* pictures) {
   const ModelledSetup setup = make_modelled_setup(scenario.server, config_directory);
   PromptOptions options;
   options.block_tokens = scenario.trace.block_tokens;
@@ -61,6 +61,7 @@ json::object run_scenario(const Scenario& scenario, const Trace& trace,
   ModelledReplay replay({setup.server, scenario.pace, scenario.faults, scenario.slo}, trace,
                         sessions, prompts, clock);
   replay.run();
+  if (pictures != nullptr) *pictures = replay_pictures(replay, *setup.model);
   json::object out;
   out["scenario"] = scenario.name;
   out["seed"] = scenario.seed;
@@ -73,20 +74,25 @@ json::object run_scenario(const Scenario& scenario, const Trace& trace,
   return out;
 }
 
-void print_result(const json::object& result, std::ostream& out) {
+std::vector<std::pair<std::string, std::string>> result_rows(const json::object& result) {
+  std::vector<std::pair<std::string, std::string>> rows;
   for (const auto& [key, value] : result) {
-    const std::string name(key);
+    std::string text;
     if (const json::object* group = value.if_object()) {
-      std::string line;
       for (const auto& [part, of_part] : *group) {
-        line += line.empty() ? "" : ", ";
-        line += std::string(part) + " " + shown(of_part);
+        text += text.empty() ? "" : ", ";
+        text += std::string(part) + " " + shown(of_part);
       }
-      print_row(name, line, out);
     } else {
-      print_row(name, shown(value), out);
+      text = shown(value);
     }
+    rows.emplace_back(key, text);
   }
+  return rows;
+}
+
+void print_result(const json::object& result, std::ostream& out) {
+  for (const auto& [name, value] : result_rows(result)) print_row(name, value, out);
 }
 
 }  // namespace net

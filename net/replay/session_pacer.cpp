@@ -23,9 +23,12 @@ SessionPacer::SessionPacer(const Trace& trace, const Pace& pace,
   VERIFY(pace.repeat > 0);
   std::vector<bool> played(trace.sessions.size(), false);
   for (const uint32_t session : sessions) played[session] = true;
+  const auto is_played = [&](const TraceRequest& request) {
+    return played[request.session] && (pace.sub_agents || request.conversation == 0);
+  };
   for (uint32_t i = 0; i < trace.requests.size(); ++i) {
     const TraceRequest& request = trace.requests[i];
-    if (!played[request.session]) continue;
+    if (!is_played(request)) continue;
     requests_[request.session].push_back(i);
     if (request.after) followers_[*request.after].push_back(i);
     total_ += pace.repeat;
@@ -39,7 +42,7 @@ SessionPacer::SessionPacer(const Trace& trace, const Pace& pace,
   if (pace.mode == PaceMode::kSerial) {
     for (uint32_t round = 0; round < pace.repeat; ++round) {
       for (uint32_t i = 0; i < trace.requests.size(); ++i)
-        if (played[trace.requests[i].session]) serial_.push_back({i, round});
+        if (is_played(trace.requests[i])) serial_.push_back({i, round});
     }
     queue_serial(0);
     return;

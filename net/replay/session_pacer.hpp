@@ -27,6 +27,7 @@ struct Pace {
   PaceMode mode = PaceMode::kClosed;
   double time_scale = 1;  // of recorded times and times to think: 0.5 is twice as fast
   bool think = true;      // false: the next request follows its answer at once (closed loop)
+  bool sub_agents = true;  // false: the sessions' main conversations alone
   uint32_t repeat = 1;    // how many times the trace is played, one after the other
   // Sessions start at random within so many seconds instead of at their recorded time.
   double spread_s = 0;

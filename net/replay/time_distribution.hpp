@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <utility>
+#include <vector>
 
 namespace net {
 
@@ -30,6 +32,16 @@ class TimeDistribution {
       if (below >= rank) return middle(index);
     }
     return max_;
+  }
+  // Values and the shares that lie at or below them, ascending.
+  std::vector<std::pair<uint64_t, double>> curve() const {
+    std::vector<std::pair<uint64_t, double>> out;
+    uint64_t below = 0;
+    for (const auto& [index, count] : buckets_) {
+      below += count;
+      out.emplace_back(middle(index), static_cast<double>(below) / static_cast<double>(count_));
+    }
+    return out;
   }
 
  private:
