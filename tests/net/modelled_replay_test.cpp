@@ -1,48 +1,15 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 #include <functional>
-#include <random>
 #include <sstream>
 
 #include "net/replay/hit_check.hpp"
 #include "net/replay/scenario_run.hpp"
+#include "tests/net/agent_trace.hpp"
 
 namespace {
 
 namespace json = boost::json;
-
-// Sessions of agents that grow by a few blocks a turn, sometimes from an earlier turn.
-net::Trace agents(uint64_t seed, uint32_t sessions, uint32_t turns) {
-  std::mt19937_64 random(seed);
-  const auto draw = [&](uint32_t low, uint32_t high) {
-    return low + static_cast<uint32_t>(random() % (high - low + 1));
-  };
-  net::Trace trace;
-  trace.block_tokens = 64;
-  trace.has_prefixes = true;
-  trace.clock = net::TraceClock::kOwn;
-  for (uint32_t s = 0; s < sessions; ++s) {
-    trace.sessions.push_back({"s" + std::to_string(s), 0, turns});
-    const auto first = static_cast<uint32_t>(trace.requests.size());
-    for (uint32_t t = 0; t < turns; ++t) {
-      net::TraceRequest request;
-      request.session = s;
-      request.start_s = 10.0 * t;
-      if (t > 0) {
-        request.after = first + t - 1;
-        request.think_s = draw(0, 20);
-        request.shared_with = draw(0, 4) == 0 ? first + draw(0, t - 1) : first + t - 1;
-        const uint32_t whole = trace.requests[*request.shared_with].blocks;
-        request.shared_blocks = draw(0, 4) == 0 ? draw(0, whole) : whole;
-      }
-      request.blocks = request.shared_blocks + draw(1, t == 0 ? 60 : 12);
-      request.input_tokens = request.blocks * 64 + draw(0, 63);
-      request.output_tokens = draw(1, 300);
-      trace.requests.push_back(request);
-    }
-  }
-  return trace;
-}
 
 const char* const kScenario = R"(
 name = "small"
@@ -75,7 +42,7 @@ std::string run(const std::string& toml, const net::Trace& trace) {
 }  // namespace
 
 TEST_CASE("Equal scenarios give equal bytes, other seeds others", "[replay]") {
-  const auto trace = agents(1, 20, 6);
+  const auto trace = agent_trace(1, 20, 6);
   const std::string once = run(kScenario, trace);
   CHECK(once == run(kScenario, trace));
   std::string other = kScenario;
@@ -84,7 +51,7 @@ TEST_CASE("Equal scenarios give equal bytes, other seeds others", "[replay]") {
 }
 
 TEST_CASE("Every request of a scenario is accounted for", "[replay]") {
-  const auto trace = agents(2, 20, 6);
+  const auto trace = agent_trace(2, 20, 6);
   const auto result = net::run_scenario(net::parse_scenario(kScenario, "s.toml"), trace,
                                         SLUICE_SOURCE_DIR "/config");
   const auto count = [&](const char* key) { return result.at(key).to_number<uint64_t>(); };
@@ -101,7 +68,7 @@ TEST_CASE("Every request of a scenario is accounted for", "[replay]") {
 }
 
 TEST_CASE("Nobody waits when there is room, and more memory never hits less", "[replay]") {
-  const auto trace = agents(3, 30, 5);
+  const auto trace = agent_trace(3, 30, 5);
   double last = -1;
   for (const char* tokens : {"5000", "30000", "400000"}) {
     std::string scenario = kScenario;
@@ -117,7 +84,7 @@ TEST_CASE("Nobody waits when there is room, and more memory never hits less", "[
 
 TEST_CASE("With room for all, the cache finds exactly the blocks that prompts share", "[replay]") {
   for (uint64_t seed = 10; seed < 16; ++seed) {
-    const auto trace = agents(seed, 8, 10);
+    const auto trace = agent_trace(seed, 8, 10);
     const auto rows = net::check_hits(trace);
     REQUIRE(rows.size() == trace.requests.size());
     for (const net::HitRow& row : rows) {
