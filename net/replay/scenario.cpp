@@ -32,6 +32,7 @@ void read_pace(TomlFields& in, Pace& out) {
   in.flag("think", out.think);
   in.whole("repeat", out.repeat, 1, 1u << 20);
   in.number("spread-s", out.spread_s, 0, kMost);
+  in.number("until-s", out.until_s, 0, kMost);
   uint32_t concurrency = 0;
   in.whole("concurrency", concurrency, 0, kMany);
   if (concurrency > 0) out.phases.push_back({0, concurrency});

@@ -107,17 +107,22 @@ void SessionPacer::queue_serial(uint64_t at_ns) {
 
 std::optional<SessionPacer::Due> SessionPacer::next() const {
   if (due_.empty()) return std::nullopt;
+  if (pace_.until_s > 0 && static_cast<double>(due_.top().at_ns) >= pace_.until_s * 1e9)
+    return std::nullopt;
   return due_.top();
 }
 
 void SessionPacer::sent() {
   VERIFY(!due_.empty());
   due_.pop();
+  ++under_way_;
 }
 
 void SessionPacer::ended(const Play& play, uint64_t at_ns) {
   VERIFY(left_ > 0);
   --left_;
+  VERIFY(under_way_ > 0);
+  --under_way_;
   if (pace_.mode == PaceMode::kSerial) return queue_serial(at_ns);
   if (pace_.mode == PaceMode::kClosed) {
     for (const uint32_t follower : followers_[play.request]) {

@@ -29,6 +29,7 @@ struct Pace {
   bool think = true;      // false: the next request follows its answer at once (closed loop)
   bool sub_agents = true;  // false: the sessions' main conversations alone
   uint32_t repeat = 1;    // how many times the trace is played, one after the other
+  double until_s = 0;      // nothing is sent from then on; 0: all is
   // Sessions start at random within so many seconds instead of at their recorded time.
   double spread_s = 0;
   std::vector<PacePhase> phases;  // ascending; empty: no cap. Closed loop only.
@@ -58,7 +59,10 @@ class SessionPacer {
   // When sessions that wait for room get some by the clock alone, and that this time has come.
   std::optional<uint64_t> next_phase_ns() const;
   void phase_begins(uint64_t at_ns);
-  bool done() const { return left_ == 0; }
+  // Nothing will be sent any more, and all that was sent has ended.
+  bool done() const {
+    return left_ == 0 || (pace_.until_s > 0 && under_way_ == 0 && !next());
+  }
   uint64_t plays() const { return total_; }
 
  private:
@@ -92,6 +96,7 @@ class SessionPacer {
   std::vector<Play> serial_;  // in order
   size_t next_serial_ = 0;
   uint64_t left_ = 0, total_ = 0;
+  uint64_t under_way_ = 0;  // sent and not ended
 };
 
 }  // namespace net
