@@ -273,9 +273,16 @@ void HybridCache::on(const Donate& request, CacheReply& out) {
   VERIFY(request.position <= elements.size());
   VERIFY(request.position / page <= admission.pages.size());
 
-  const Inserted inserted = tree_.insert(
-      {admission.key.name_space, std::span(elements).first(request.position), request.position,
-       std::span(admission.pages).first(request.position / page), request.slot, request.ticket});
+  RadixTree::Plant plant{admission.key.name_space,
+                         std::span(elements).first(request.position),
+                         request.position,
+                         std::span(admission.pages).first(request.position / page),
+                         request.slot,
+                         request.ticket};
+  // What it has locked already is its key's own: only what lies beyond is compared.
+  if (tree_.node(admission.receipt.node).end <= request.position)
+    plant.from = admission.receipt.node;
+  const Inserted inserted = tree_.insert(plant);
   donate_records(request, inserted, admission);
   for (uint32_t i = inserted.first_new / page; i < request.position / page; ++i) {
     VERIFY(!admission.borrowed[i]);

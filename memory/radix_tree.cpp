@@ -37,8 +37,8 @@ std::optional<NodeId> RadixTree::child(const RadixNode& parent,
   return std::nullopt;
 }
 
-RadixTree::Walk RadixTree::walk(NodeId root, std::span<const KeyElement> key) const {
-  Walk walk{root, 0};
+RadixTree::Walk RadixTree::walk(NodeId from, std::span<const KeyElement> key) const {
+  Walk walk{from, nodes_[from.index].end};
   while (const auto next = child(nodes_[walk.node.index], key.subspan(walk.matched))) {
     const RadixNode& node = nodes_[next->index];
     const auto rest = key.subspan(walk.matched);
@@ -270,7 +270,7 @@ Inserted RadixTree::insert(const Plant& plant) {
   VERIFY(plant.position % config_.grid == 0);
   VERIFY(plant.pages.size() * config_.page_tokens == plant.position);
   ++tick_;
-  Walk end = walk(root_of(plant.name_space), plant.key);
+  Walk end = walk(plant.from ? *plant.from : root_of(plant.name_space), plant.key);
   Inserted inserted;
   inserted.first_new = end.matched;
   // A walk enters a node only when its first page matches, so a split leaves neither half empty.

@@ -86,6 +86,8 @@ class RadixTree {
     std::span<const PageId> pages;
     SlotId slot;
     uint64_t ticket = 0;  // who computed it
+    // A node that the caller locks and whose path `key` is known to begin with; none: not known.
+    std::optional<NodeId> from = std::nullopt;
   };
   Inserted insert(const Plant& plant);
   // Moves a receipt's KV lock down to `node`, a descendant of the node that it locks.
@@ -141,7 +143,8 @@ class RadixTree {
     uint32_t matched = 0;  // positions; inside `node` when below its end
   };
   RadixNode& at(NodeId id) { return nodes_[id.index]; }
-  Walk walk(NodeId root, std::span<const KeyElement> key) const;
+  // From the end of `from`, whose path the key begins with.
+  Walk walk(NodeId from, std::span<const KeyElement> key) const;
   std::optional<NodeId> child(const RadixNode& parent, std::span<const KeyElement> rest) const;
   uint64_t first_page_hash(std::span<const KeyElement> elements) const;
   bool fork(NodeId id) const;

@@ -100,11 +100,15 @@ inline std::vector<TokenId> Sequence::tokens() const {
 }
 
 inline std::vector<memory::KeyElement> Sequence::key(uint32_t begin, uint32_t end) const {
-  std::vector<memory::KeyElement> elements;
-  if (begin >= end) return elements;
-  elements.reserve(end - begin);
-  for (uint32_t position = begin; position < end; ++position)
-    elements.push_back(static_cast<uint32_t>(token(position)));
+  if (begin >= end) return {};
+  std::vector<memory::KeyElement> elements(end - begin);
+  // Two plain loops: prompts are long.
+  const TokenId* ids = prompt.ids().data();
+  const uint32_t middle = std::clamp(prompt_tokens, begin, end);
+  for (uint32_t position = begin; position < middle; ++position)
+    elements[position - begin] = static_cast<uint32_t>(ids[position]);
+  for (uint32_t position = middle; position < end; ++position)
+    elements[position - begin] = static_cast<uint32_t>(output[position - prompt_tokens]);
   return elements;
 }
 

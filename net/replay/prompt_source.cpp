@@ -58,24 +58,21 @@ uint32_t PromptSource::output_tokens(uint32_t request) const {
                   options_.whole_blocks ? block_tokens_ + 1 : 1);
 }
 
-void PromptSource::append(uint64_t stretch, uint32_t begin, uint32_t count,
-                          std::vector<runtime::TokenId>& out) const {
-  for (uint32_t i = begin; i < begin + count; ++i)
-    out.push_back(token(stretch, i, options_.vocabulary));
+void PromptSource::fill(uint64_t stretch, std::span<runtime::TokenId> out) const {
+  for (uint32_t i = 0; i < out.size(); ++i) out[i] = token(stretch, i, options_.vocabulary);
 }
 
 std::vector<runtime::TokenId> PromptSource::prompt(uint32_t request) const {
-  const uint32_t tokens = prompt_tokens(request);
-  std::vector<runtime::TokenId> out;
-  out.reserve(tokens);
+  std::vector<runtime::TokenId> out(prompt_tokens(request));
+  std::span<runtime::TokenId> left(out);
   for (const BlockRun& run : block_runs(trace_.requests, request)) {
     for (uint32_t i = run.first; i < run.first + run.count; ++i) {
-      const auto left = static_cast<uint32_t>(tokens - out.size());
-      append(stretch_of(options_.seed, run.owner, i), 0, std::min(block_tokens_, left), out);
+      const size_t count = std::min<size_t>(block_tokens_, left.size());
+      fill(stretch_of(options_.seed, run.owner, i), left.first(count));
+      left = left.subspan(count);
     }
   }
-  append(stretch_of(options_.seed, request, kTail), 0, static_cast<uint32_t>(tokens - out.size()),
-         out);
+  fill(stretch_of(options_.seed, request, kTail), left);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "net/trace/trace.hpp"
@@ -34,8 +35,7 @@ class PromptSource {
 
  private:
   uint32_t scaled(uint32_t tokens) const;
-  void append(uint64_t stretch, uint32_t begin, uint32_t count,
-              std::vector<runtime::TokenId>& out) const;
+  void fill(uint64_t stretch, std::span<runtime::TokenId> out) const;
 
   const Trace& trace_;
   PromptOptions options_;
