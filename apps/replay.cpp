@@ -119,6 +119,10 @@ std::vector<net::Override> overrides(const Play& play) {
   return all;
 }
 
+std::string scenario_text(const Play& play) {
+  return net::with_overrides(runtime::read_text(play.scenario), play.scenario, overrides(play));
+}
+
 void write_pictures(const std::string& directory, const boost::json::object& result,
                     const std::vector<net::Picture>& pictures, const std::string& scenario) {
   runtime::make_directory(directory);
@@ -146,8 +150,7 @@ void add_run(CLI::App& app) {
   command->add_option("--json", run->json, "Write the result to this file too");
   command->add_option("--plot", run->plot, "Directory for pictures (SVG) and report.html");
   command->final_callback([run] {
-    const std::string text = net::with_overrides(runtime::read_text(run->scenario), run->scenario,
-                                                 overrides(*run));
+    const std::string text = scenario_text(*run);
     net::Scenario scenario = net::parse_scenario(text, run->scenario);
     if (!scenario.has_server)
       throw std::runtime_error(run->scenario +
@@ -213,17 +216,14 @@ void add_figures(CLI::App& app) {
 }
 
 void add_live(CLI::App& app) {
-  struct Live {
-    std::string scenario, json, url, api_key;
+  struct Live : Play {
+    std::string json, url, api_key;
     bool text = false;
     uint32_t block_tokens = 0;
-    net::TraceOptions options;
   };
   auto* command = app.add_subcommand("live", "Play a scenario on a running server, over HTTP");
   auto live = std::make_shared<Live>();
-  live->options.model = runtime::shipped_model();
-  command->add_option("SCENARIO", live->scenario, "TOML file: traffic, pace, faults and server")
-      ->required();
+  add_play_options(*command, *live);
   command->add_option("--url", live->url,
                       "The server, http://HOST:PORT, instead of the scenario's [live] url");
   command->add_option("--api-key", live->api_key, "Key it expects, instead of [live] api-key")
@@ -236,7 +236,8 @@ void add_live(CLI::App& app) {
       ->check(CLI::Range(1u, 1u << 16));
   command->add_option("--json", live->json, "Write the result to this file too");
   command->final_callback([live] {
-    net::Scenario scenario = net::read_scenario(live->scenario);
+    net::Scenario scenario = net::parse_scenario(scenario_text(*live), live->scenario);
+    net::locate_traces(scenario, live->traces);
     if (!live->url.empty()) scenario.live.url = live->url;
     if (!live->api_key.empty()) scenario.live.api_key = live->api_key;
     if (live->text) scenario.live.text = true;
