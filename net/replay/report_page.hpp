@@ -15,7 +15,8 @@ class ReportPage {
   void paragraph(std::string_view text);
   void preformatted(std::string_view text);
   // Rows as long as `head`. Cells that are numbers stand to the right.
-  void table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);
+  void table(const std::vector<std::string>& head,
+             const std::vector<std::vector<std::string>>& rows);
   void picture(std::string_view svg) { body_ += svg; }
   std::string html() const;
 

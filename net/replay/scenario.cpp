@@ -120,13 +120,10 @@ Scenario parse_scenario(std::string_view toml, const std::string& path) {
   return read_fields(TomlFields::parse(toml, path), path);
 }
 
-Scenario read_scenario(const std::string& path) {
-  return read_fields(TomlFields::load(path), path);
-}
-
 void locate_traces(Scenario& scenario, const std::string& directory) {
   namespace fs = std::filesystem;
-  const fs::path folder = directory.empty() ? fs::path(scenario.path).parent_path() : fs::path(directory);
+  const fs::path own = fs::path(scenario.path).parent_path();
+  const fs::path folder = directory.empty() ? own : fs::path(directory);
   // What is absolute stays as it is.
   for (std::string& file : scenario.trace.files) file = (folder / file).string();
 }

@@ -50,11 +50,11 @@ struct Scenario {
   LiveServer live;
 };
 
-// Throw std::runtime_error naming file and key, what is wrong and what would be right.
-Scenario read_scenario(const std::string& path);
+// Throws std::runtime_error naming file and key, what is wrong and what would be right.
 Scenario parse_scenario(std::string_view toml, const std::string& path);
 
-// Makes paths of traces relative to `directory`, or where that is empty to the scenario's own folder.
+// Makes paths of traces relative to `directory`, or where that is empty to the scenario's own
+// folder.
 void locate_traces(Scenario& scenario, const std::string& directory);
 
 // The sessions of `trace` that the scenario plays, ascending. Throws std::invalid_argument when

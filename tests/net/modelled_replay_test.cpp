@@ -117,7 +117,7 @@ TEST_CASE("A scenario that cannot be is refused by file and key", "[replay]") {
   CHECK(complaint("") == "s.toml: trace is missing; expected a table with `files`");
   CHECK(complaint("[trace]\n") == "s.toml: trace.files is missing; expected the paths of one trace");
   CHECK(complaint("nam = 1\n" + trace) ==
-        "s.toml: nam is unknown; known are faults, name, pace, seed, server, slo, trace");
+        "s.toml: nam is unknown; known are faults, live, name, pace, seed, server, slo, trace");
   CHECK(complaint(trace + "[pace]\nmode = 'ajar'") ==
         "s.toml: pace.mode is \"ajar\"; expected one of \"open\", \"closed\", \"serial\"");
   CHECK(complaint(trace + "[pace]\nmode = 'open'\nconcurrency = 3") ==

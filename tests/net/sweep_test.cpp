@@ -117,7 +117,7 @@ TEST_CASE("A setting that cannot be is refused by name", "[replay]") {
   CHECK(refused({"server.layuot", "TP8"}).find("s.toml: server.layuot is unknown; known are ") ==
         0);
   CHECK(refused({"severs.layout", "TP8"}) ==
-        "s.toml: severs is unknown; known are faults, name, pace, seed, server, slo, trace");
+        "s.toml: severs is unknown; known are faults, live, name, pace, seed, server, slo, trace");
   CHECK(refused({"name.first", "x"}) ==
         "s.toml: name.first cannot be set: name is no table");
   CHECK(refused({"server.host-gb", "many"}) ==
