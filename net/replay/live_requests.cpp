@@ -89,13 +89,19 @@ HttpAsk LiveRequests::ask(uint32_t index) const {
 HttpAsk LiveRequests::made_up(uint32_t request) const {
   const uint32_t max_tokens = prompts_.output_tokens(request);
   if (options_.chat) {
-    const std::string message = R"([{"role":"user","content":")" + words(request) + "\"}]";
+    std::string message = R"([{"role":"user","content":")";
+    message += words(request);
+    message += "\"}]";
     return {"/v1/chat/completions", body_of(options_, "messages", message, max_tokens)};
   }
-  return {"/v1/completions",
-          body_of(options_, "prompt",
-                  options_.text ? "\"" + words(request) + "\"" : ids_json(prompts_.prompt(request)),
-                  max_tokens)};
+  std::string prompt = "\"";
+  if (options_.text) {
+    prompt += words(request);
+    prompt += "\"";
+  } else {
+    prompt = ids_json(prompts_.prompt(request));
+  }
+  return {"/v1/completions", body_of(options_, "prompt", prompt, max_tokens)};
 }
 
 std::string LiveRequests::words(uint32_t request) const {

@@ -28,7 +28,8 @@ std::string clock_text(double seconds) {
 std::string progress_line(const Progress& now) {
   const uint64_t done = std::min(now.done, now.total);
   const uint64_t full = now.total == 0 ? 0 : done * kBarColumns / now.total;
-  std::string line = "[" + std::string(full, '#') + std::string(kBarColumns - full, '.') + "] ";
+  std::string line = "[";
+  line.append(full, '#').append(kBarColumns - full, '.') += "] ";
   line += std::to_string(now.done) + "/" + std::to_string(now.total) + "  " +
           std::to_string(now.open) + " open";
   if (now.failed > 0) line += "  " + std::to_string(now.failed) + " failed";

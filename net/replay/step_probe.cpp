@@ -67,7 +67,8 @@ class Prober {
     std::string prompt;
     for (uint32_t i = 0; i < load.prompt_tokens; ++i) {
       const uint64_t id = random_.bits(drawn_++) % server_.vocabulary;
-      prompt += (i == 0 ? "" : ",") + std::to_string(id);
+      prompt += i == 0 ? "" : ",";
+      prompt += std::to_string(id);
     }
     return {"/v1/completions", "{\"model\":" + runtime::json_quoted(server_.model) +
                                    ",\"prompt\":[" + prompt +
