@@ -171,7 +171,7 @@ TEST_CASE("A run draws itself, wherever its trace lies", "[e2e]") {
                             " --plot " + traffic.file("plot"));
   INFO(run.text);
   REQUIRE(run.status == 0);
-  CHECK(run.text.find("requests                 200\n") != std::string::npos);
+  CHECK(run.text.find("requests                  200\n") != std::string::npos);
   const auto files = contents(traffic.file("plot"));
   CHECK(files.size() == 7);
   for (const auto& [name, text] : files) {
