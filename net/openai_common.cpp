@@ -194,6 +194,8 @@ CommonFields read_common(Fields& fields, const actors::ServiceInfo& info, TokenL
   if (const auto deadline = fields.integer("deadline_ms", {1, kDeadlineMsMax}))
     generate.deadline_ms = static_cast<uint64_t>(*deadline);
   generate.cache_salt = fields.string("cache_salt").value_or("");
+  // OpenAI's name for it; agents send the id of their conversation.
+  generate.session = fields.string("prompt_cache_key").value_or("");
   generate.rid = read_rid(fields);
   return common;
 }

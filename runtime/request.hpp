@@ -66,6 +66,7 @@ struct GenerateRequest {
   int32_t priority = 0;          // higher first
   std::optional<uint64_t> deadline_ms;  // from arrival; then the request ends with kTimeout
   std::string cache_salt;
+  std::string session;  // what its client says it is part of; only recordings look at it
 };
 
 }  // namespace runtime

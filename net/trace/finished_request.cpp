@@ -91,6 +91,7 @@ RequestRecord record_of(FinishedRequest request, const RecordStyle& style) {
   record.end_s = request.end_s;
   record.endpoint = request.asked.parse_chat ? "chat" : "completion";
   record.id = style.hashed ? hidden(secret, request.asked.rid) : request.asked.rid;
+  record.session = style.hashed ? hidden(secret, request.asked.session) : request.asked.session;
   record.cached_tokens = request.cached_tokens;
   for (size_t i = 0; i < request.prompts.size(); ++i)
     record.prompts.push_back(

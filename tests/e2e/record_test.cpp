@@ -49,7 +49,7 @@ Served serve_some(const ServerProcess& server) {
                             {"max_tokens", 5},
                             {"ignore_eos", true},
                             {"return_token_ids", true},
-                            {"rid", "batch-1"}});
+                            {"prompt_cache_key", "batch-1"}});
   HttpClient leaving(server.port());
   leaving.send(HttpClient::format(
       "POST", "/v1/completions",

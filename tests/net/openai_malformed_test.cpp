@@ -88,6 +88,8 @@ const std::vector<Malformed> kSampling = {
     {R"("deadline_ms":0)", "deadline_ms",
      "deadline_ms must be an integer between 1 and 604800000, got 0"},
     {R"("cache_salt":4)", "cache_salt", "cache_salt must be a string, got 4"},
+    {R"("prompt_cache_key":[])", "prompt_cache_key",
+     "prompt_cache_key must be a string, got an empty array"},
     {R"("rid":"")", "rid", "rid must be 1 to 128 bytes long, got 0"},
     {R"("request_id":[1])", "request_id", "request_id must be a string, got an array"},
     {R"("model":5)", "model", "model must be a string, got 5"},

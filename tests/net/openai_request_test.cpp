@@ -84,7 +84,7 @@ TEST_CASE("Every sampling field reaches the request", "[net][openai]") {
     "min_p":0.125,"repetition_penalty":1.5,"presence_penalty":-1,"frequency_penalty":2,"logit_bias":{"3":-100,"1":5},
     "n":3,"best_of":3,"stop":["a","b"],"stop_token_ids":[9],"seed":1,"logprobs":4,"echo":true,"max_tokens":0,
     "ignore_eos":true,"min_tokens":0,"skip_special_tokens":false,"include_stop_str_in_output":true,"priority":-4,
-    "deadline_ms":1500,"cache_salt":"pepper","user":"u","rid":"mine","stream":true,"stream_options":{"include_usage":true,
+    "deadline_ms":1500,"cache_salt":"pepper","user":"u","prompt_cache_key":"agent","rid":"mine","stream":true,"stream_options":{"include_usage":true,
     "continuous_usage_stats":true},"unheard_of":{"x":[1]}})");
   const runtime::GenerateRequest& request = parsed.generate;
   const runtime::SamplingParams& sampling = request.sampling;
@@ -112,6 +112,7 @@ TEST_CASE("Every sampling field reaches the request", "[net][openai]") {
   CHECK(request.priority == -4);
   CHECK(request.deadline_ms == 1500u);
   CHECK(request.cache_salt == "pepper");
+  CHECK(request.session == "agent");
   CHECK(request.rid == "mine");
   CHECK_FALSE(request.parse_chat);
 }

@@ -18,6 +18,7 @@ namespace {
 runtime::GenerateRequest completion(std::vector<runtime::Prompt> prompts, uint32_t n = 1) {
   runtime::GenerateRequest request;
   request.rid = "cmpl-1";
+  request.session = "agent";
   request.prompts = std::move(prompts);
   request.n = n;
   return request;
@@ -97,6 +98,7 @@ TEST_CASE("A finished request is recorded with its prompts, its answers and its 
   const RequestRecord& record = records[0];
   CHECK(record.endpoint == "completion");
   CHECK(record.id == "cmpl-1");
+  CHECK(record.session == "agent");
   CHECK(record.cached_tokens == 2);
   CHECK(record.arrival_s <= record.first_token_s);
   CHECK(record.first_token_s <= record.end_s);
