@@ -17,7 +17,6 @@
 #include "net/replay/live_client.hpp"
 #include "net/replay/progress_bar.hpp"
 #include "net/replay/server_counters.hpp"
-#include "runtime/counter_random.hpp"
 
 namespace net {
 
@@ -53,7 +52,6 @@ struct LiveReplay::Impl {
   asio::awaitable<void> play_one(SessionPacer::Due due);
   asio::awaitable<void> look();
   asio::awaitable<ServerCounters> counters();
-  uint32_t leaves_after(const Play& play, uint32_t output_tokens) const;
   void ended(const LivePlay& play);
   Progress progress() const;
 
@@ -139,7 +137,7 @@ asio::awaitable<void> LiveReplay::Impl::play_one(SessionPacer::Due due) {
   const HttpAsk ask = requests.ask(request);
   play.record.play = due.play;
   play.record.prompt_tokens = prompts.prompt_tokens(request);  // as long as the server says nothing
-  play.leaves_after = leaves_after(due.play, prompts.output_tokens(request));
+  play.leaves_after = leaves_after(config.faults, due.play, prompts.output_tokens(request));
   play.record.sent_ns = clock.now_ns();
   lag.add(play.record.sent_ns - std::min(play.record.sent_ns, due.at_ns));
   if (config.faults.deadline_s > 0) {
@@ -167,14 +165,6 @@ void LiveReplay::Impl::ended(const LivePlay& play) {
   if (listener) listener(play);
   pacer.ended(play.record.play, now_ns);
   wake.cancel();
-}
-
-uint32_t LiveReplay::Impl::leaves_after(const Play& play, uint32_t output_tokens) const {
-  if (config.faults.leave_share <= 0) return 0;
-  const runtime::CounterRandom random(config.faults.seed, "clients that leave");
-  const uint64_t id = uint64_t{play.round} * trace.requests.size() + play.request;
-  if (random.uniform(2 * id) >= config.faults.leave_share) return 0;
-  return 1 + static_cast<uint32_t>(random.uniform(2 * id + 1) * output_tokens);
 }
 
 Progress LiveReplay::Impl::progress() const {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "net/replay/client_faults.hpp"
 #include "net/replay/live_requests.hpp"
-#include "net/replay/modelled_replay.hpp"
 #include "net/replay/replay_metrics.hpp"
 #include "net/replay/session_pacer.hpp"
 

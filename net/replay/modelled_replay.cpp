@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "kernels/base/verify.hpp"
-#include "runtime/counter_random.hpp"
 
 namespace net {
 
@@ -99,13 +98,6 @@ ReplayGauges ModelledReplay::gauges() const {
   return now;
 }
 
-uint32_t ModelledReplay::leaves_after(uint64_t id, uint32_t output_tokens) const {
-  if (config_.faults.leave_share <= 0) return 0;
-  const runtime::CounterRandom random(config_.faults.seed, "clients that leave");
-  if (random.uniform(2 * id) >= config_.faults.leave_share) return 0;
-  return 1 + static_cast<uint32_t>(random.uniform(2 * id + 1) * output_tokens);
-}
-
 void ModelledReplay::send(const SessionPacer::Due& due) {
   const uint64_t id = ++last_id_;
   const uint32_t request = due.play.request;
@@ -117,7 +109,7 @@ void ModelledReplay::send(const SessionPacer::Due& due) {
   open.record.play = due.play;
   open.record.sent_ns = server_.now_ns();
   open.record.prompt_tokens = static_cast<uint32_t>(sequence.prompt.size());
-  open.leaves_after = leaves_after(id, sequence.max_tokens);
+  open.leaves_after = leaves_after(config_.faults, due.play, sequence.max_tokens);
   open_.emplace(id, open);
   uint64_t deadline_us = 0;
   if (config_.faults.deadline_s > 0)

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "net/replay/client_faults.hpp"
 #include "net/replay/prompt_source.hpp"
 #include "net/replay/replay_metrics.hpp"
 #include "net/replay/replay_timeline.hpp"
@@ -17,12 +18,6 @@
 #include "runtime/sim/virtual_server.hpp"
 
 namespace net {
-
-struct ClientFaults {
-  double leave_share = 0;  // of the requests whose client leaves, after a random part of the answer
-  double deadline_s = 0;   // 0: none
-  uint64_t seed = 1;
-};
 
 class ModelledReplay final : private runtime::VirtualServerSink {
  public:
@@ -62,7 +57,6 @@ class ModelledReplay final : private runtime::VirtualServerSink {
   void send(const SessionPacer::Due& due);
   void heard(uint64_t now_ns, const runtime::SequenceToken& token);
   void finished(uint64_t now_ns, const runtime::SequenceFinished& finished);
-  uint32_t leaves_after(uint64_t id, uint32_t output_tokens) const;
   runtime::TokenId answer(runtime::SequenceId sequence, uint32_t index) const;
 
   Config config_;
