@@ -1,6 +1,7 @@
 // A trace against the real server program: what its cache finds is what the real cache finds when
 // it is played in this process.
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
