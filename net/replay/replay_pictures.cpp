@@ -171,15 +171,15 @@ Chart step_chart(const std::string& title, const runtime::StepBreakdown& step) {
 }
 
 std::string decode_title(const runtime::StepShape& shape) {
-  return "A step of " + std::to_string(shape.decode_rows) + " running sequences (the median), " +
+  return "Decode step (median): " + std::to_string(shape.decode_rows) + " sequences, " +
          std::to_string(shape.decode_context / std::max(shape.decode_rows, 1u)) +
          " cached tokens each";
 }
 
 std::string prefill_title(const runtime::StepShape& shape) {
-  return "A step with " + std::to_string(shape.prefill_tokens) + " tokens of " +
-         std::to_string(shape.prefill_rows) + " prompts (the median) and " +
-         std::to_string(shape.decode_rows) + " running sequences";
+  return "Prefill step (median): " + std::to_string(shape.prefill_tokens) + " tokens of " +
+         std::to_string(shape.prefill_rows) + " prompts beside " +
+         std::to_string(shape.decode_rows) + " sequences";
 }
 
 }  // namespace

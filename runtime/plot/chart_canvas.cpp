@@ -193,12 +193,14 @@ void ChartCanvas::bars(const Series& series, const SeriesStyle& style) {
   }
 }
 
-// To the right of what it belongs to, else to the left; the halo keeps it readable over lines.
+// To the right of what it belongs to, else to the left, else on its right end; the halo keeps it
+// readable over lines.
 void ChartCanvas::note(const Mark& mark, double left, double right, double middle) {
   constexpr std::string_view kHalo = R"( stroke="#ffffff" stroke-width="3" paint-order="stroke")";
-  const bool to_right = right + 6 + text_width(mark.note) < frame_.right() ||
-                        left - 6 - text_width(mark.note) < frame_.left;
-  text(to_right ? right + 6 : left - 6, middle + 4.5, mark.note,
+  const double width = text_width(mark.note);
+  const bool to_right = right + 6 + width < frame_.right();
+  const bool to_left = !to_right && left - 6 - width >= frame_.left;
+  text(to_right ? right + 6 : (to_left ? left : right) - 6, middle + 4.5, mark.note,
        std::string(R"( class="note")") + (to_right ? "" : R"( text-anchor="end")") +
            std::string(kHalo));
 }
