@@ -1,13 +1,12 @@
 #include "runtime/toml_fields.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "runtime/text_file.hpp"
+#include "runtime/toml_document.hpp"
 
 namespace runtime {
 
@@ -30,15 +29,9 @@ TomlFields::TomlFields(std::shared_ptr<const Node> node, std::string path, std::
     : node_(std::move(node)), path_(std::move(path)), prefix_(std::move(prefix)) {}
 
 TomlFields TomlFields::parse(std::string_view toml, const std::string& path) {
-  try {
-    auto root = std::make_shared<const toml::table>(toml::parse(toml, path));
-    const toml::table* here = root.get();
-    return {std::make_shared<const Node>(Node{std::move(root), here}), path, ""};
-  } catch (const toml::parse_error& error) {
-    std::ostringstream message;
-    message << path << ":" << error.source().begin.line << ": " << error.description();
-    throw std::runtime_error(message.str());
-  }
+  auto root = std::make_shared<const toml::table>(parse_toml(toml, path));
+  const toml::table* here = root.get();
+  return {std::make_shared<const Node>(Node{std::move(root), here}), path, ""};
 }
 
 TomlFields TomlFields::load(const std::string& path) { return parse(read_text(path), path); }

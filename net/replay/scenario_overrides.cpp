@@ -1,9 +1,9 @@
 #include "net/replay/scenario_overrides.hpp"
 
-#include <toml++/toml.h>
-
 #include <sstream>
 #include <stdexcept>
+
+#include "runtime/toml_document.hpp"
 
 namespace net {
 namespace {
@@ -46,14 +46,7 @@ Override parse_override(std::string_view text) {
 
 std::string with_overrides(std::string_view toml, const std::string& path,
                            const std::vector<Override>& overrides) {
-  toml::table root;
-  try {
-    root = toml::parse(toml, path);
-  } catch (const toml::parse_error& error) {
-    std::ostringstream message;
-    message << path << ":" << error.source().begin.line << ": " << error.description();
-    throw std::runtime_error(message.str());
-  }
+  toml::table root = runtime::parse_toml(toml, path);
   for (const Override& setting : overrides) {
     toml::table* table = &root;
     std::vector<std::string> parts = parts_of(setting.key);

@@ -1,16 +1,14 @@
 #include "runtime/sim/device_file.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <sstream>
 #include <stdexcept>
 
 #include "kernels/base/verify.hpp"
 #include "runtime/sim/device_keys.hpp"
 #include "runtime/text_file.hpp"
+#include "runtime/toml_document.hpp"
 
 namespace runtime {
 namespace {
@@ -139,15 +137,8 @@ const DeviceConstant& DeviceFile::constant(std::string_view key) const {
 }
 
 DeviceFile parse_device(std::string_view toml, const std::string& path) {
-  std::optional<toml::table> root;
-  try {
-    root = toml::parse(toml, path);
-  } catch (const toml::parse_error& error) {
-    std::ostringstream message;
-    message << path << ":" << error.source().begin.line << ": " << error.description();
-    throw std::runtime_error(message.str());
-  }
-  return Reader(*root, path).read();
+  const toml::table root = parse_toml(toml, path);
+  return Reader(root, path).read();
 }
 
 DeviceFile read_device(const std::string& path) { return parse_device(read_text(path), path); }
