@@ -3,27 +3,18 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
-#include <cstdio>
 #include <map>
 
 #include "memory/move_record.hpp"
 #include "net/cache_json.hpp"
 #include "net/openai_writer.hpp"
+#include "net/text_format.hpp"
 #include "runtime/utf8.hpp"
 
 namespace net {
 namespace {
 
 namespace json = boost::json;
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  const int size = std::snprintf(nullptr, 0, pattern, args...);
-  std::string text(static_cast<size_t>(std::max(size, 0)) + 1, '\0');
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  text.pop_back();
-  return text;
-}
 
 unsigned long long num(const json::object& object, const char* name) {
   const json::value* found = object.if_contains(name);

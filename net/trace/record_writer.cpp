@@ -8,6 +8,17 @@ namespace {
 
 constexpr runtime::JsonStyle kCompact{",", ":", false};
 
+template <class Items, class Write>
+std::string list_json(const Items& items, Write write) {
+  std::string list = "[";
+  for (const auto& item : items) {
+    if (list.size() > 1) list += ',';
+    list += write(item);
+  }
+  list += ']';
+  return list;
+}
+
 // An object under way: its members in the order they are added.
 class Line {
  public:
@@ -18,13 +29,7 @@ class Line {
   void count(std::string_view name, uint64_t value) { raw(name, std::to_string(value)); }
   template <class Number>
   void counts(std::string_view name, const std::vector<Number>& values) {
-    std::string list = "[";
-    for (const Number value : values) {
-      if (list.size() > 1) list += ',';
-      list += std::to_string(value);
-    }
-    list += ']';
-    raw(name, list);
+    raw(name, list_json(values, [](Number value) { return std::to_string(value); }));
   }
   void raw(std::string_view name, std::string_view value) {
     if (text_.size() > 1) text_ += ',';
@@ -65,17 +70,6 @@ std::string choice_json(const RecordedChoice& choice) {
   line.counts("blocks", choice.blocks);
   if (!choice.ids.empty()) line.counts("ids", choice.ids);
   return line.end();
-}
-
-template <class Items, class Write>
-std::string list_json(const Items& items, Write write) {
-  std::string list = "[";
-  for (const auto& item : items) {
-    if (list.size() > 1) list += ',';
-    list += write(item);
-  }
-  list += ']';
-  return list;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The facts of a trace as JSON and as text.
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <cstdio>
 
+#include "net/text_format.hpp"
 #include "net/trace/trace_facts.hpp"
 #include "net/trace/trace_reader.hpp"
 
@@ -12,15 +12,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kBarWidth = 48;
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  const int size = std::snprintf(nullptr, 0, pattern, args...);
-  std::string text(static_cast<size_t>(std::max(size, 0)) + 1, '\0');
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  text.pop_back();
-  return text;
-}
 
 double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
