@@ -10,14 +10,6 @@ namespace {
 // Stretches of made-up tokens; `index` counts a prompt's blocks.
 constexpr uint32_t kTail = UINT32_MAX, kAnswer = UINT32_MAX - 1;
 
-uint64_t stretch_of(uint64_t seed, uint32_t request, uint32_t index) {
-  // The finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection.
-  uint64_t x = seed * 0x9e3779b97f4a7c15u + (uint64_t{request} << 32 | index);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 // Neighbouring tokens carry both halves of the stretch, so that two stretches never agree for long.
 runtime::TokenId token(uint64_t stretch, uint32_t index, uint32_t vocabulary) {
   const auto half = static_cast<uint32_t>((index & 1u) != 0 ? stretch >> 32 : stretch);
@@ -28,7 +20,10 @@ runtime::TokenId token(uint64_t stretch, uint32_t index, uint32_t vocabulary) {
 }  // namespace
 
 PromptSource::PromptSource(const Trace& trace, const PromptOptions& options)
-    : trace_(trace), options_(options), block_tokens_(trace.block_tokens) {
+    : trace_(trace),
+      options_(options),
+      stretches_(options.seed, "prompts"),
+      block_tokens_(trace.block_tokens) {
   if (options.block_tokens == 0) return;
   if (options.block_tokens > trace.block_tokens) {
     throw std::invalid_argument("block tokens: " + std::to_string(options.block_tokens) +
@@ -58,6 +53,10 @@ uint32_t PromptSource::output_tokens(uint32_t request) const {
                   options_.whole_blocks ? block_tokens_ + 1 : 1);
 }
 
+uint64_t PromptSource::stretch_of(uint32_t request, uint32_t index) const {
+  return stretches_.bits(uint64_t{request} << 32 | index);
+}
+
 void PromptSource::fill(uint64_t stretch, std::span<runtime::TokenId> out) const {
   for (uint32_t i = 0; i < out.size(); ++i) out[i] = token(stretch, i, options_.vocabulary);
 }
@@ -68,16 +67,16 @@ std::vector<runtime::TokenId> PromptSource::prompt(uint32_t request) const {
   for (const BlockRun& run : block_runs(trace_.requests, request)) {
     for (uint32_t i = run.first; i < run.first + run.count; ++i) {
       const size_t count = std::min<size_t>(block_tokens_, left.size());
-      fill(stretch_of(options_.seed, run.owner, i), left.first(count));
+      fill(stretch_of(run.owner, i), left.first(count));
       left = left.subspan(count);
     }
   }
-  fill(stretch_of(options_.seed, request, kTail), left);
+  fill(stretch_of(request, kTail), left);
   return out;
 }
 
 runtime::TokenId PromptSource::answer(uint32_t request, uint32_t index) const {
-  return token(stretch_of(options_.seed, request, kAnswer), index, options_.vocabulary);
+  return token(stretch_of(request, kAnswer), index, options_.vocabulary);
 }
 
 }  // namespace net

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/trace/trace.hpp"
+#include "runtime/counter_random.hpp"
 #include "runtime/request.hpp"
 
 namespace net {
@@ -35,10 +36,13 @@ class PromptSource {
 
  private:
   uint32_t scaled(uint32_t tokens) const;
+  // What the tokens of a block, tail or answer are made from.
+  uint64_t stretch_of(uint32_t request, uint32_t index) const;
   void fill(uint64_t stretch, std::span<runtime::TokenId> out) const;
 
   const Trace& trace_;
   PromptOptions options_;
+  runtime::CounterRandom stretches_;
   uint32_t block_tokens_;
 };
 

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <ostream>
 #include <set>
+#include <span>
 #include <stdexcept>
 
+#include "memory/checksum.hpp"
 #include "net/replay/process_queue.hpp"
 #include "net/replay/scenario.hpp"
 #include "runtime/canonical_json.hpp"
@@ -22,12 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kNameMax = 120;
-
-uint64_t fnv1a(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 // Readable, and a file's name whatever the values are.
 std::string name_of(const std::vector<Override>& settings) {
@@ -42,7 +38,7 @@ std::string name_of(const std::vector<Override>& settings) {
   }
   if (name == exact) return name;
   char digits[24];
-  std::snprintf(digits, sizeof digits, "-%08x", static_cast<uint32_t>(fnv1a(exact)));
+  std::snprintf(digits, sizeof digits, "-%08x", static_cast<uint32_t>(memory::checksum(std::as_bytes(std::span(exact)))));
   return name + digits;
 }
 
