@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/run_program.hpp"
 #include "net/replay/calibration.hpp"
 #include "net/replay/hit_check.hpp"
 #include "net/replay/live_run.hpp"
@@ -296,13 +296,5 @@ int main(int argc, char** argv) {
   add_figures(app);
   add_live(app);
   add_calibrate(app);
-  try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::cerr << "sluice-replay: " << error.what() << "\n";
-    return 1;
-  }
+  return apps::run_program(app, "sluice-replay", argc, argv);
 }

@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdint>
-#include <exception>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/run_program.hpp"
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/checkpoint_writer.hpp"
 #include "runtime/train/corpus_builder.hpp"
@@ -264,13 +264,5 @@ int main(int argc, char** argv) {
   add_examples(app);
   add_pretrain(app);
   add_evaluate(app);
-  try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::cerr << "sluice-train: " << error.what() << "\n";
-    return 1;
-  }
+  return apps::run_program(app, "sluice-train", argc, argv);
 }
