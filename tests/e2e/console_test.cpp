@@ -1,6 +1,5 @@
 // The real console against the real server: one command at a time from the shell, live and from
 // saved files.
-#include <sys/wait.h>
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/command_output.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/support/server_process.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -28,15 +28,8 @@ struct Ran {
 Ran console(const std::string& arguments) {
   const std::string command =
       std::string(SLUICE_BIN_DIR) + "/sluice-console " + arguments + " 2>&1 < /dev/null";
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Ran ran;
-  char bytes[4096];
-  for (size_t got; (got = std::fread(bytes, 1, sizeof bytes, pipe)) > 0;)
-    ran.out.append(bytes, got);
-  const int status = ::pclose(pipe);
-  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
+  const support::CommandOutput ran = support::run_command(command);
+  return {ran.status, ran.text};
 }
 
 std::string ask(support::HttpClient& client, const std::string& text) {

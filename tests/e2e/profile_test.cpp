@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/command_output.hpp"
 #include "tests/support/http_client.hpp"
 #include "tests/support/server_process.hpp"
 
@@ -21,14 +22,9 @@ namespace json = boost::json;
 const std::string kTinyK3 = SLUICE_SOURCE_DIR "/config/models/tiny-k3";
 
 std::string output_of(const std::string& command) {
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  char part[4096];
-  for (size_t count = 0; (count = std::fread(part, 1, sizeof part, pipe)) != 0;)
-    text.append(part, count);
-  CHECK(::pclose(pipe) == 0);
-  return text;
+  const support::CommandOutput ran = support::run_command(command);
+  CHECK(ran.status == 0);
+  return ran.text;
 }
 
 // A file that is gone at the end of the test.

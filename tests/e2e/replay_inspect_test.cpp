@@ -1,7 +1,5 @@
 // sluice-replay inspect on small traces and, where they are, on the public ones beside the
 // checkout: its counts are those of a script that knows nothing of prefix trees.
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "net/trace/trace_reader.hpp"
+#include "tests/support/command_output.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace json = boost::json;
@@ -21,24 +20,11 @@ const std::string kTraces = std::string(SLUICE_SOURCE_DIR) + "/../shared/traces"
 const std::string kData =
     std::string(SLUICE_SOURCE_DIR) + "/tests/data/agent-sessions/airline.jsonl";
 
-struct Output {
-  int status = -1;
-  std::string text;  // stdout and stderr
-};
-
-Output run(const std::string& command) {
-  Output output;
-  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  for (size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-    output.text.append(buffer, count);
-  const int status = ::pclose(pipe);
-  output.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return output;
-}
+using Output = support::CommandOutput;
 
 Output inspect(const std::string& arguments) {
-  return run(std::string(SLUICE_BIN_DIR) + "/sluice-replay inspect " + arguments);
+  return support::run_command(std::string(SLUICE_BIN_DIR) + "/sluice-replay inspect " + arguments +
+                              " 2>&1");
 }
 
 json::object facts(const std::string& arguments) {
@@ -65,12 +51,12 @@ bool traces_are_there() {
 
 // Nothing without python3.
 json::object counted_by_script(const std::string& files) {
-  if (run("python3 --version").status != 0) {
+  if (support::run_command("python3 --version 2>&1").status != 0) {
     WARN("no python3: skipped");
     return {};
   }
   const std::string script = std::string(SLUICE_SOURCE_DIR) + "/tests/e2e/ideal_hits.py ";
-  return json::parse(run("python3 " + script + files).text).as_object();
+  return json::parse(support::run_command("python3 " + script + files + " 2>&1").text).as_object();
 }
 
 void check_against_script(const json::object& found, const std::string& files) {

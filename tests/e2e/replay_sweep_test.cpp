@@ -15,6 +15,7 @@
 
 #include "runtime/output_files.hpp"
 #include "runtime/text_file.hpp"
+#include "tests/support/command_output.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/xml_document.hpp"
 
@@ -24,20 +25,10 @@ namespace fs = std::filesystem;
 
 const std::string kProgram = std::string(SLUICE_BIN_DIR) + "/sluice-replay";
 
-struct Output {
-  int status = -1;
-  std::string text;  // stdout and stderr
-};
+using Output = support::CommandOutput;
 
 Output replay(const std::string& arguments) {
-  Output output;
-  std::FILE* pipe = ::popen((kProgram + " " + arguments + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  for (size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-    output.text.append(buffer, count);
-  const int status = ::pclose(pipe);
-  output.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return output;
+  return support::run_command(kProgram + " " + arguments + " 2>&1");
 }
 
 // A minute of chats in groups of ten that begin alike, and a scenario beside it.
