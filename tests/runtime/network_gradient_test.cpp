@@ -1,12 +1,11 @@
 // The backward of every layer, and of whole networks, against central differences in double.
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "runtime/train/network_backward.hpp"
 #include "tests/support/plain_network.hpp"
+#include "tests/support/random_parameters.hpp"
 #include "tests/support/small_configs.hpp"
 
 namespace {
@@ -21,14 +20,7 @@ class Lab {
  public:
   explicit Lab(const SmallNetwork& network) : config_(network.config()), layout_(config_) {
     std::mt19937 random(7);
-    std::normal_distribution<double> normal;
-    for (const runtime::Parameter& p : layout_.all()) {
-      const bool matrix = p.shape.size() == 2 && p.shape[0] > 1;
-      const double scale = matrix ? 1.2 / std::sqrt(static_cast<double>(p.shape[1])) : 0.3;
-      const bool norm = p.name.find("norm") != std::string::npos;
-      for (size_t i = 0; i < p.count; ++i)
-        values_.push_back((norm ? 1 : 0) + (norm ? 0.2 : scale) * normal(random));
-    }
+    values_ = support::random_parameters(layout_, random);
     for (const kernels::Sequence& s : sequences_)
       for (size_t i = 0; i < s.count; ++i) {
         tokens_.push_back(static_cast<int32_t>(random() % config_.vocab));

@@ -113,11 +113,13 @@ TEST_CASE("Float gradients of a whole network are those of double", "[runtime][t
 
 // The bytes of an exported file, served in pieces, give the logits of the training forward.
 TEST_CASE("The trainer's forward is the server's, to the bit", "[runtime][train]") {
-  const bool quantised = GENERATE(false, true);
+  const std::string preset = GENERATE("tiny-k3", "tiny-linear");
+  const bool quantised = preset == "tiny-k3" && GENERATE(false, true);
   const TemporaryDirectory directory;
   auto options = tiny_run(directory.path());
+  options.preset = preset;
   options.quantised = quantised;
-  options.tokenizer = support::random_model("tiny-k3");
+  options.tokenizer = support::random_model(preset);
   options.trainer.learning_rate.steps = 2;
   const ToyDocuments documents(40, 512, 1);
   std::ostringstream progress;

@@ -90,7 +90,7 @@ class PlainKdaHead {
     Real sum = 0;
     for (const Real value : x) sum += value * value;
     Vector y(x);
-    for (Real& value : y) value *= scale / std::sqrt(sum + Real(1e-6));
+    for (Real& value : y) value *= scale / std::sqrt(sum + Real(1e-6f));
     return y;
   }
 
@@ -232,7 +232,7 @@ class PlainKdaHead {
   void l2_grad(const Vector& x, Real scale, Vector& dy) const {
     Real sum = 0, dot = 0;
     for (const Real value : x) sum += value * value;
-    const Real r = 1 / std::sqrt(sum + Real(1e-6));
+    const Real r = 1 / std::sqrt(sum + Real(1e-6f));
     for (size_t i = 0; i < d_; ++i) dot += x[i] * r * dy[i];
     for (size_t i = 0; i < d_; ++i) dy[i] = scale * r * (dy[i] - x[i] * r * dot);
   }
