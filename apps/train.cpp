@@ -12,6 +12,7 @@
 #include "apps/run_program.hpp"
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/checkpoint_writer.hpp"
+#include "runtime/train/adapter_training.hpp"
 #include "runtime/train/corpus_builder.hpp"
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/dataset_builder.hpp"
@@ -19,6 +20,7 @@
 #include "runtime/train/evaluation.hpp"
 #include "runtime/train/pretraining.hpp"
 #include "runtime/train/tasks/example_lines.hpp"
+#include "runtime/train/tasks/snippet_task.hpp"
 #include "runtime/train/tokenizer_trainer.hpp"
 
 namespace {
@@ -90,11 +92,20 @@ void print_summary(const runtime::DatasetSummary& summary) {
   }
 }
 
+// A corpus and the usual conversations, or a task of its own.
+void add_material(CLI::App& command, std::string& corpus, std::string& task) {
+  auto* material = command.add_option_group("Material", "One of");
+  material->require_option(1);
+  material->add_option("--corpus", corpus, "Directory that `corpus` wrote");
+  material->add_option("--task", task, "Only examples of this task, which needs no corpus")
+      ->check(CLI::IsMember({runtime::kSnippetTask}));
+}
+
 void add_dataset(CLI::App& app) {
   auto* command = app.add_subcommand(
       "dataset", "Turn a corpus and generated conversations into token ids to train on");
   auto options = std::make_shared<runtime::DatasetOptions>();
-  command->add_option("--corpus", options->corpus, "Directory that `corpus` wrote")->required();
+  add_material(*command, options->corpus, options->task);
   command->add_option("--tokenizer", options->tokenizer, "Directory that `tokenizer` wrote")
       ->required();
   command->add_option("--out", options->file, "The safetensors file to write")->required();
@@ -135,12 +146,35 @@ void add_examples(CLI::App& app) {
   });
 }
 
-struct PretrainCommand {
-  runtime::PretrainingOptions options;
+// The files of a run.
+struct RunFiles {
   std::string dataset, held_out;
 };
 
-void add_pretrain_settings(CLI::App& command, runtime::PretrainingOptions& options) {
+void add_run_files(CLI::App& command, RunFiles& files, runtime::RunOptions& options) {
+  command.fallthrough();  // --config belongs to the program: its section is the command's name
+  command.add_option("--dataset", files.dataset, "File that `dataset` wrote")->required();
+  command.add_option("--held-out", files.held_out, "Another, to measure the loss on");
+  command.add_option("--out", options.directory, "Directory of the run")->required();
+}
+
+// Calls run(documents, held-out documents or null).
+template <class Run>
+auto with_documents(const RunFiles& files, const Run& run) {
+  const runtime::DatasetDocuments documents(files.dataset);
+  std::unique_ptr<runtime::DatasetDocuments> held_out;
+  if (!files.held_out.empty())
+    held_out = std::make_unique<runtime::DatasetDocuments>(files.held_out);
+  return run(documents, held_out.get());
+}
+
+void print_result(const runtime::RunResult& result, const std::string& written) {
+  std::cerr << "\n" << result.steps << " steps, " << result.tokens << " tokens, loss "
+            << result.loss << ", " << result.skipped << " steps skipped, "
+            << result.tokens_per_core_second << " tokens per core-second; " << written << "\n";
+}
+
+void add_run_settings(CLI::App& command, runtime::RunOptions& options) {
   auto& trainer = options.trainer;
   auto& rate = trainer.learning_rate;
   command.add_option("--seed", options.seed, "Of the first weights and of the batches")
@@ -154,8 +188,6 @@ void add_pretrain_settings(CLI::App& command, runtime::PretrainingOptions& optio
   command.add_option("--warmup", rate.warmup_steps, "Steps")->capture_default_str();
   command.add_option("--weight-decay", trainer.weight_decay, "Of matrices")->capture_default_str();
   command.add_option("--clip", trainer.clip, "Largest norm of the gradient")
-      ->capture_default_str();
-  command.add_option("--balance-rate", trainer.balance_rate, "Of the router's biases, a step")
       ->capture_default_str();
   command.add_option("--shards", trainer.shards, "Of a batch; part of the result")
       ->check(CLI::Range(1, 64))
@@ -177,7 +209,6 @@ void add_pretrain_settings(CLI::App& command, runtime::PretrainingOptions& optio
                      "Of an example's tokens that the assistant did not produce, in the loss")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command.add_flag("--mxfp4", options.quantised, "Routed experts are seen as MXFP4");
   command.add_option("--checkpoint-every", options.checkpoint_every, "Steps")
       ->capture_default_str();
   command.add_option("--evaluate-every", options.evaluate_every, "Steps")->capture_default_str();
@@ -185,26 +216,55 @@ void add_pretrain_settings(CLI::App& command, runtime::PretrainingOptions& optio
 
 void add_pretrain(CLI::App& app) {
   auto* command = app.add_subcommand("pretrain", "Train a model, or go on where a run stopped");
-  command->fallthrough();  // --config belongs to the program: its section is [pretrain]
-  auto run = std::make_shared<PretrainCommand>();
-  command->add_option("--preset", run->options.preset, "Geometry of the model")->required();
-  command->add_option("--dataset", run->dataset, "File that `dataset` wrote")->required();
-  command->add_option("--held-out", run->held_out, "Another, to measure the loss on");
-  command->add_option("--tokenizer", run->options.tokenizer,
+  auto options = std::make_shared<runtime::PretrainingOptions>();
+  auto files = std::make_shared<RunFiles>();
+  command->add_option("--preset", options->preset, "Geometry of the model")->required();
+  add_run_files(*command, *files, *options);
+  command->add_option("--tokenizer", options->tokenizer,
                       "Directory whose tokenizer goes into the model");
-  command->add_option("--out", run->options.directory, "Directory of the run")->required();
-  command->add_option("--initial", run->options.initial, "Model to start from");
-  add_pretrain_settings(*command, run->options);
-  command->final_callback([run] {
-    const runtime::DatasetDocuments documents(run->dataset);
-    std::unique_ptr<runtime::DatasetDocuments> held_out;
-    if (!run->held_out.empty())
-      held_out = std::make_unique<runtime::DatasetDocuments>(run->held_out);
-    const auto result = runtime::pretrain(run->options, documents, held_out.get(), std::cerr);
-    std::cerr << "\n" << result.steps << " steps, " << result.tokens << " tokens, loss "
-              << result.loss << ", " << result.skipped << " steps skipped, "
-              << result.tokens_per_core_second << " tokens per core-second; model in "
-              << run->options.directory << "/model\n";
+  command->add_option("--initial", options->initial, "Model to start from");
+  command
+      ->add_option("--balance-rate", options->trainer.balance_rate,
+                   "Of the router's biases, a step")
+      ->capture_default_str();
+  command->add_flag("--mxfp4", options->quantised, "Routed experts are seen as MXFP4");
+  add_run_settings(*command, *options);
+  command->final_callback([options, files] {
+    const auto result = with_documents(*files, [&](const auto& documents, const auto* held_out) {
+      return runtime::pretrain(*options, documents, held_out, std::cerr);
+    });
+    print_result(result, "model in " + options->directory + "/model");
+  });
+}
+
+void add_lora(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "lora", "Train an adapter beside a frozen model, or go on where a run stopped");
+  auto options = std::make_shared<runtime::AdapterTrainingOptions>();
+  auto files = std::make_shared<RunFiles>();
+  command->add_option("--model", options->model, "Directory of the base")->required();
+  add_run_files(*command, *files, *options);
+  command->add_option("--rank", options->adapter.rank, "Of every factor pair")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--alpha", options->adapter.alpha, "The scale is alpha / rank")
+      ->capture_default_str();
+  command
+      ->add_option("--targets", options->adapter.targets,
+                   "Modules that are adapted; all that there are, unless named")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(runtime::kAdapterTargets),
+                                                     std::end(runtime::kAdapterTargets))));
+  add_run_settings(*command, *options);
+  command->final_callback([options, files] {
+    const auto result = with_documents(*files, [&](const auto& documents, const auto* held_out) {
+      return runtime::train_adapter(*options, documents, held_out, std::cerr);
+    });
+    print_result(result, std::to_string(result.parameters) + " parameters in " +
+                             options->directory + "/adapter");
+    std::fprintf(stderr, "base %s: digest %016llx before, %016llx after\n",
+                 options->model.c_str(), static_cast<unsigned long long>(result.base_before),
+                 static_cast<unsigned long long>(result.base_after));
   });
 }
 
@@ -226,7 +286,8 @@ void add_evaluate(CLI::App& app) {
       "evaluate", "Bits per byte of held-out text, and answers to held-out tasks");
   auto options = std::make_shared<runtime::EvaluationOptions>();
   command->add_option("--model", options->model, "Directory of the model")->required();
-  command->add_option("--corpus", options->corpus, "Directory that `corpus` wrote")->required();
+  add_material(*command, options->corpus, options->task);
+  command->add_option("--adapter", options->adapter, "Directory that `lora` wrote, for this model");
   command->add_option("--tasks", options->tasks, "Generated tasks to answer")
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of the tasks")->capture_default_str();
@@ -263,6 +324,7 @@ int main(int argc, char** argv) {
   add_dataset(app);
   add_examples(app);
   add_pretrain(app);
+  add_lora(app);
   add_evaluate(app);
   return apps::run_program(app, "sluice-train", argc, argv);
 }

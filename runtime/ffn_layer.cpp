@@ -18,11 +18,13 @@ class DenseLayer final : public FfnLayer {
   }
 
   void forward(kernels::Ops& ops, kernels::Rows x, size_t rows, FfnScratch& scratch,
-               kernels::MutableRows out) const override {
+               kernels::MutableRows out, const LayerAdapterUse& adapter) const override {
     ops.matmul(x, *in_, scratch.in.rows(), rows);
+    adapter.add(ops, &LayerAdapter::gate_up, x, scratch.in.rows(), rows);
     ops.glu(activation_, scratch.in.rows(), scratch.in.columns(width_), scratch.inner.rows(), rows,
             width_);
     ops.matmul(scratch.inner.rows(), *down_, out, rows);
+    adapter.add(ops, &LayerAdapter::down, scratch.inner.rows(), out, rows);
   }
 
  private:
@@ -63,8 +65,9 @@ class MixtureLayer final : public FfnLayer {
   }
 
   void forward(kernels::Ops& ops, kernels::Rows x, size_t rows, FfnScratch& scratch,
-               kernels::MutableRows out) const override {
+               kernels::MutableRows out, const LayerAdapterUse& adapter) const override {
     ops.matmul(x, *in_, scratch.in.rows(), rows);
+    adapter.add(ops, &LayerAdapter::gate_up, x, scratch.in.columns(columns_.gate), rows);
 
     kernels::RouteArgs route;
     route.logits = scratch.in.columns(columns_.router);
@@ -77,7 +80,7 @@ class MixtureLayer final : public FfnLayer {
 
     if (config_.latent != 0) {
       auto mixed = scratch.mixed.rows();
-      ops.experts(scratch.in.rows(), experts_, scratch.routing, config_.activation, mixed, rows);
+      run_experts(ops, scratch.in.rows(), rows, scratch.routing, mixed, adapter);
       if (config_.latent_norm) {
         const auto normed = scratch.normed.rows();
         ops.rms_norm(mixed, norm_.data(), norm_eps_, normed, rows, config_.latent);
@@ -85,18 +88,28 @@ class MixtureLayer final : public FfnLayer {
       }
       ops.matmul(mixed, *up_, out, rows);
     } else {
-      ops.experts(x, experts_, scratch.routing, config_.activation, out, rows);
+      run_experts(ops, x, rows, scratch.routing, out, adapter);
     }
 
     if (shared_down_ != nullptr) {
       ops.glu(config_.activation, scratch.in.columns(columns_.gate),
               scratch.in.columns(columns_.up), scratch.inner.rows(), rows, columns_.shared_width);
       ops.matmul(scratch.inner.rows(), *shared_down_, scratch.shared.rows(), rows);
+      adapter.add(ops, &LayerAdapter::down, scratch.inner.rows(), scratch.shared.rows(), rows);
       ops.add(scratch.shared.rows(), out, rows, hidden_);
     }
   }
 
  private:
+  void run_experts(kernels::Ops& ops, kernels::Rows z, size_t rows,
+                   const kernels::Routing& routing, kernels::MutableRows out,
+                   const LayerAdapterUse& adapter) const {
+    if (adapter.layer == nullptr || adapter.layer->experts.empty())
+      return ops.experts(z, experts_, routing, config_.activation, out, rows);
+    kernels::adapted_experts(ops, z, experts_, adapter.layer->experts, routing,
+                             config_.activation, out, rows, adapter.scratch->experts);
+  }
+
   FfnConfig config_;
   MixtureColumns columns_;
   size_t hidden_;

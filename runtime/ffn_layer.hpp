@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/ops.hpp"
+#include "runtime/adapter/network_adapter.hpp"
 #include "runtime/aligned_floats.hpp"
 #include "runtime/model_config.hpp"
 #include "runtime/packed_weights.hpp"
@@ -29,7 +30,7 @@ class FfnLayer {
   virtual ~FfnLayer() = default;
   // x: [rows, hidden] normed input; out: [rows, hidden], must not alias x.
   virtual void forward(kernels::Ops& ops, kernels::Rows x, size_t rows, FfnScratch& scratch,
-                       kernels::MutableRows out) const = 0;
+                       kernels::MutableRows out, const LayerAdapterUse& adapter) const = 0;
 };
 
 // `name` ends with "layers.N."

@@ -3,6 +3,9 @@
 // allocates nothing large.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "runtime/hybrid_network.hpp"
 #include "runtime/model.hpp"
 #include "runtime/model_config.hpp"
@@ -20,11 +23,14 @@ class HybridModel final : public Model {
         network_(config, weights, ops, options),
         work_(config, options.max_rows) {}
 
+  // From now on every row runs with the adapter, made with the same Ops.
+  void adapt(std::unique_ptr<const NetworkAdapter> adapter) { adapter_ = std::move(adapter); }
+
   uint32_t vocab_size() const override { return vocab_; }
   CacheGeometry geometry() const override { return network_.geometry(); }
   uint64_t weight_bytes() const override { return network_.weight_bytes(); }
   void forward(const ForwardBatch& batch, const CacheMemory& memory) override {
-    network_.forward(ops_, batch, memory, work_);
+    network_.forward(ops_, batch, memory, work_, adapter_.get());
   }
   void logits(size_t first, size_t count, float* out) override {
     network_.logits(ops_, work_, first, count, out);
@@ -35,6 +41,7 @@ class HybridModel final : public Model {
   kernels::Ops& ops_;
   HybridNetwork network_;
   Workspace work_;
+  std::unique_ptr<const NetworkAdapter> adapter_;  // null: the base alone
 };
 
 }  // namespace runtime

@@ -70,7 +70,8 @@ CacheGeometry HybridNetwork::geometry() const {
 }
 
 void HybridNetwork::forward(kernels::Ops& ops, const ForwardBatch& batch,
-                            const CacheMemory& memory, Workspace& work) const {
+                            const CacheMemory& memory, Workspace& work,
+                            const NetworkAdapter* adapter) const {
   const size_t rows = batch.view.row_count;
   VERIFY(rows > 0 && rows <= options_.max_rows);
   VERIFY(batch.tokens.size() == rows);
@@ -80,22 +81,24 @@ void HybridNetwork::forward(kernels::Ops& ops, const ForwardBatch& batch,
   ops.embed(embedding_, batch.tokens, stream.begin(gains_, rows));
   for (uint32_t index = 0; index < config_.layer_count(); ++index) {
     const Layer& layer = layers_[index];
+    const LayerAdapterUse use = {adapter == nullptr ? nullptr : &adapter->layer(index),
+                                 &work.adapter};
     const auto& attention = work.sublayer(2 * size_t{index});
     stream.attention_input(ops, index, layer.attention_norm.data(), attention.normed.rows());
     lap(work.timer, NetworkPart::kResiduals);
     if (layer.kda != nullptr) {
       layer.kda->forward(ops, attention.normed.rows(), batch, memory, work.kda(index),
-                         attention.out.rows());
+                         attention.out.rows(), use);
     } else {
       layer.mla->forward(ops, attention.normed.rows(), batch.view, memory, work.mla(index),
-                         attention.out.rows());
+                         attention.out.rows(), use);
     }
     lap(work.timer, layer.kda != nullptr ? NetworkPart::kKda : NetworkPart::kMla);
     stream.add(attention.out.rows());
     const auto& ffn = work.sublayer(2 * size_t{index} + 1);
     stream.ffn_input(ops, index, layer.ffn_norm.data(), ffn.normed.rows());
     lap(work.timer, NetworkPart::kResiduals);
-    layer.ffn->forward(ops, ffn.normed.rows(), rows, work.ffn(index), ffn.out.rows());
+    layer.ffn->forward(ops, ffn.normed.rows(), rows, work.ffn(index), ffn.out.rows(), use);
     lap(work.timer, config_.is_moe(index) ? NetworkPart::kMixture : NetworkPart::kDense);
     stream.add(ffn.out.rows());
   }

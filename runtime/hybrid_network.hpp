@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/adapter/network_adapter.hpp"
 #include "runtime/ffn_layer.hpp"
 #include "runtime/kda_layer.hpp"
 #include "runtime/mla_layer.hpp"
@@ -39,6 +40,7 @@ class Workspace {
   ResidualStream stream;
   RowBuffer head;        // [logit rows, hidden] lm_head input, kept until the next forward
   size_t head_rows = 0;  // of head that the last forward filled
+  AdapterScratch adapter;
   PartTimer* timer = nullptr;
 
  private:
@@ -57,9 +59,10 @@ class HybridNetwork {
 
   CacheGeometry geometry() const;
   uint64_t weight_bytes() const { return weight_bytes_; }
-  // As Model::forward and Model::logits; `work` holds at least the batch's rows.
+  // As Model::forward and Model::logits; `work` holds at least the batch's rows. adapter: of the
+  // same model, for all rows; null: the base alone.
   void forward(kernels::Ops& ops, const ForwardBatch& batch, const CacheMemory& memory,
-               Workspace& work) const;
+               Workspace& work, const NetworkAdapter* adapter = nullptr) const;
   void logits(kernels::Ops& ops, Workspace& work, size_t first, size_t count, float* out) const;
 
  private:

@@ -37,8 +37,8 @@ KdaLayer::KdaLayer(const ModelConfig& config, PackedWeights& weights, const std:
 }
 
 void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const ForwardBatch& batch,
-                       const CacheMemory& memory, KdaScratch& scratch,
-                       kernels::MutableRows out) const {
+                       const CacheMemory& memory, KdaScratch& scratch, kernels::MutableRows out,
+                       const LayerAdapterUse& adapter) const {
   const KdaColumns columns(config_);
   const size_t rows = batch.view.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);
@@ -72,6 +72,7 @@ void KdaLayer::forward(kernels::Ops& ops, kernels::Rows x, const ForwardBatch& b
   ops.kda(args, batch.view);
 
   ops.matmul(scratch.out.rows(), *out_, out, rows);
+  adapter.add(ops, &LayerAdapter::out, scratch.out.rows(), out, rows);
 }
 
 }  // namespace runtime

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/ops.hpp"
+#include "runtime/adapter/network_adapter.hpp"
 #include "runtime/aligned_floats.hpp"
 #include "runtime/model.hpp"
 #include "runtime/model_config.hpp"
@@ -31,7 +32,8 @@ class KdaLayer {
   // x: [rows, hidden] normed input; out: [rows, hidden]. Advances the states of the batch's slots,
   // and writes this layer's part of its captures.
   void forward(kernels::Ops& ops, kernels::Rows x, const ForwardBatch& batch,
-               const CacheMemory& memory, KdaScratch& scratch, kernels::MutableRows out) const;
+               const CacheMemory& memory, KdaScratch& scratch, kernels::MutableRows out,
+               const LayerAdapterUse& adapter) const;
 
  private:
   KdaConfig config_;

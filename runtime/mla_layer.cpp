@@ -59,11 +59,13 @@ MlaLayer::MlaLayer(const ModelConfig& config, PackedWeights& weights, const std:
 }
 
 void MlaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
-                       const CacheMemory& memory, MlaScratch& scratch,
-                       kernels::MutableRows out) const {
+                       const CacheMemory& memory, MlaScratch& scratch, kernels::MutableRows out,
+                       const LayerAdapterUse& adapter) const {
   const MlaColumns columns(config_);
   const size_t rows = batch.row_count;
   ops.matmul(x, *in_, scratch.in.rows(), rows);
+  adapter.add(ops, &LayerAdapter::query, x, scratch.in.columns(columns.query), rows);
+  adapter.add(ops, &LayerAdapter::latent, x, scratch.in.columns(columns.latent), rows);
 
   kernels::MlaArgs args;
   args.q = scratch.in.columns(columns.query);
@@ -95,6 +97,7 @@ void MlaLayer::forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchV
   ops.mla(args, batch);
 
   ops.matmul(scratch.out.rows(), *out_, out, rows);
+  adapter.add(ops, &LayerAdapter::out, scratch.out.rows(), out, rows);
 }
 
 }  // namespace runtime

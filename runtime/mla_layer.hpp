@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/ops.hpp"
+#include "runtime/adapter/network_adapter.hpp"
 #include "runtime/aligned_floats.hpp"
 #include "runtime/model.hpp"
 #include "runtime/model_config.hpp"
@@ -34,7 +35,8 @@ class MlaLayer {
   // x: [rows, hidden] normed input; out: [rows, hidden]. Appends the batch's latent rows to its
   // pages.
   void forward(kernels::Ops& ops, kernels::Rows x, const kernels::BatchView& batch,
-               const CacheMemory& memory, MlaScratch& scratch, kernels::MutableRows out) const;
+               const CacheMemory& memory, MlaScratch& scratch, kernels::MutableRows out,
+               const LayerAdapterUse& adapter) const;
 
  private:
   MlaConfig config_;

@@ -22,6 +22,7 @@ class WeightsFile final : public WeightSource {
   // Throws std::runtime_error naming the file or tensor that is wrong.
   static WeightsFile load(const std::string& directory);
 
+  const std::string& prefix() const { return prefix_; }  // before every name, or empty
   // Of every tensor's name, dtype, shape and bytes: reads all of them once, at the speed of memory.
   uint64_t digest() const;
   bool contains(std::string_view name) const;

@@ -22,7 +22,7 @@ struct AdamW {
 };
 
 // Arrays of `count` numbers. grad becomes zero, ready for the next step; value is what the forward
-// sees: the master, rounded to bf16 where `half`.
+// sees: the master, rounded to bf16 where `half`; it may be the master itself.
 struct AdamWArrays {
   float* master = nullptr;
   float* first = nullptr;  // moments

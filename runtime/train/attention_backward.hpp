@@ -9,6 +9,7 @@
 #include "runtime/mla_layer.hpp"
 #include "runtime/model_config.hpp"
 #include "runtime/train/linear_grad.hpp"
+#include "runtime/train/low_rank_grad.hpp"
 #include "runtime/train/network_parameters.hpp"
 #include "runtime/train/tape.hpp"
 
@@ -17,6 +18,8 @@ namespace runtime {
 // Scratch that all layers share.
 template <class Real>
 struct AttentionScratch {
+  explicit AttentionScratch(LowRankGrad<Real>& of_layers) : low_rank(of_layers) {}
+  LowRankGrad<Real>& low_rank;  // of the layer at hand
   GrowingGrid<Real> core;     // gradient of o_proj's input
   GrowingGrid<Real> in;       // of the stacked input projection's output
   GrowingGrid<Real> wide;     // of decay, or of the expanded keys and values
@@ -28,7 +31,7 @@ struct AttentionScratch {
 };
 
 // One layer's part of a backward pass over `sequences`: x is its normed input, dy the gradient of
-// its output; dx [rows, hidden] is stored.
+// its output; dx [rows, hidden] is stored. dx null: nothing that learns lies below o_proj.
 template <class Real>
 struct AttentionRows {
   size_t rows = 0;
@@ -48,6 +51,8 @@ void kda_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config,
   const auto din = scratch.in.take(rows, columns.total);
   const auto ddecay = scratch.wide.take(rows, width);
   linear_grad<Real>(ops, {rows, hidden, width}, at.dy, tape.out, w.out, dcore);
+  scratch.low_rank.run(&LayerAdapterWeights<Real>::out, rows, at.dy, tape.out, dcore);
+  if (at.dx.data == nullptr) return;
 
   kernels::KdaGrad<Real> core;
   core.heads = kda.heads;
@@ -97,6 +102,8 @@ void mla_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config,
   const auto din = scratch.in.take(rows, columns.total);
   const auto dkv = scratch.wide.take(rows, kv_width);
   linear_grad<Real>(ops, {rows, hidden, columns.value_width}, at.dy, tape.out, w.out, dcore);
+  scratch.low_rank.run(&LayerAdapterWeights<Real>::out, rows, at.dy, tape.out, dcore);
+  if (at.dx.data == nullptr) return;
 
   // The serving forward works in the latent space; the gradient needs keys and values.
   const auto normed = scratch.latent.take(rows, latent);
@@ -138,6 +145,9 @@ void mla_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config,
                        kLatentNormEps, din.columns(columns.query), false, w.q_norm.grad});
   }
   linear_grad<Real>(ops, {rows, columns.total, hidden}, din, at.x, w.in, at.dx);
+  using Modules = LayerAdapterWeights<Real>;
+  scratch.low_rank.run(&Modules::query, rows, din.columns(columns.query), at.x, at.dx);
+  scratch.low_rank.run(&Modules::latent, rows, din.columns(columns.latent), at.x, at.dx);
 }
 
 }  // namespace runtime

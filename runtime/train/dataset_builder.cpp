@@ -8,6 +8,7 @@
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/dataset.hpp"
 #include "runtime/train/tasks/example.hpp"
+#include "runtime/train/tasks/snippet_task.hpp"
 
 namespace runtime {
 
@@ -28,15 +29,24 @@ class Builder {
   }
 
   DatasetSummary build() {
-    const auto documents = read_corpus_file(corpus_file(options_.corpus, options_.held_out));
-    for (const CorpusDocument& document : documents) add_document(document);
-    const ExampleOptions examples{options_.seed, options_.held_out, &documents};
-    for (uint32_t i = 0; i < options_.examples; ++i) add_example(make_example(examples, i));
+    if (options_.task == kSnippetTask) {
+      for (uint32_t i = 0; i < options_.examples; ++i)
+        add_example(make_snippet_example(options_.seed, options_.held_out, i));
+    } else {
+      add_corpus();
+    }
     writer_.write(options_.file);
     return summary_;
   }
 
  private:
+  void add_corpus() {
+    const auto documents = read_corpus_file(corpus_file(options_.corpus, options_.held_out));
+    for (const CorpusDocument& document : documents) add_document(document);
+    const ExampleOptions examples{options_.seed, options_.held_out, &documents};
+    for (uint32_t i = 0; i < options_.examples; ++i) add_example(make_example(examples, i));
+  }
+
   TokenId special(std::string_view name) const {
     const auto id = tokenizer_->special(name);
     if (!id) {

@@ -11,6 +11,7 @@ namespace runtime {
 
 struct DatasetOptions {
   std::string corpus;     // directory that `corpus` wrote
+  std::string task;       // in place of a corpus: all examples are of this task, see tasks/
   std::string tokenizer;  // directory with tiktoken.model and tokenizer_config.json
   std::string file;
   uint64_t seed = 0;      // of the examples

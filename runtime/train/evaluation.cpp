@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "kernels/cpu/thread_pool.hpp"
+#include "runtime/adapter/adapter.hpp"
 #include "runtime/hybrid_model.hpp"
 #include "runtime/tokenizer.hpp"
 #include "runtime/train/batch_stream.hpp"
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/greedy_generation.hpp"
 #include "runtime/train/tasks/answer_check.hpp"
+#include "runtime/train/tasks/snippet_task.hpp"
 #include "runtime/train/training_worker.hpp"
 #include "runtime/weights.hpp"
 
@@ -47,20 +50,29 @@ class Evaluator {
         config_(ModelConfig::load(options.model)),
         weights_(WeightsFile::load(options.model)),
         tokenizer_(Tokenizer::load(options.model)),
-        documents_(read_corpus_file(corpus_file(options.corpus, true))),
         ops_(kernels::make_cpu_ops(options.threads)) {
     if (tokenizer_ == nullptr)
       throw std::runtime_error(options.model + "/tiktoken.model: is missing");
+    if (options.task.empty()) documents_ = read_corpus_file(corpus_file(options.corpus, true));
+    if (!options.adapter.empty()) adapter_ = load_adapter(options.adapter, config_);
   }
 
   Scores run() {
-    for (size_t source = 0; source < scores_.size(); ++source)
+    for (size_t source = 0; options_.task.empty() && source < scores_.size(); ++source)
       if (!is_example(static_cast<TextSource>(source))) read_text(source);
     answer_tasks();
     return scores_;
   }
 
  private:
+  // Null: there is none.
+  std::unique_ptr<const NetworkAdapter> packed_adapter() const {
+    if (!adapter_) return nullptr;
+    const AdapterParameters<float> parameters(config_, adapter_->layout, adapter_->settings.scale(),
+                                              adapter_->factors.data(), nullptr);
+    return std::make_unique<NetworkAdapter>(parameters, *ops_);
+  }
+
   std::vector<TokenId> encode(std::string_view text) const {
     std::vector<TokenId> ids;
     tokenizer_->encode_text(text, ids);
@@ -86,9 +98,11 @@ class Evaluator {
     std::vector<std::unique_ptr<TrainingWorker>> workers;
     for (unsigned i = 0; i < options_.threads; ++i)
       workers.push_back(std::make_unique<TrainingWorker>(config_, model_options));
+    const auto adapter = packed_adapter();
     std::vector<double> nats(batches.size());
     pool.parallel_for(batches.size(), [&](size_t i, unsigned thread) {
-      if (batches[i].rows() != 0) nats[i] = workers[thread]->evaluate(network, batches[i]).loss;
+      if (batches[i].rows() == 0) return;
+      nats[i] = workers[thread]->evaluate(network, batches[i], adapter.get()).loss;
     });
     SourceScore& score = scores_[source];
     for (size_t i = 0; i < batches.size(); ++i) {
@@ -121,12 +135,15 @@ class Evaluator {
     std::vector<Example> examples;
     std::vector<std::vector<TokenId>> prompts;
     for (uint32_t i = 0; i < options_.tasks; ++i) {
-      examples.push_back(make_example({options_.seed, true, &documents_}, i));
+      examples.push_back(options_.task == kSnippetTask
+                             ? make_snippet_example(options_.seed, true, i)
+                             : make_example({options_.seed, true, &documents_}, i));
       prompts.push_back(prompt_of(examples.back()));
     }
     ModelOptions model_options;
     model_options.max_rows = kRows;
     HybridModel model(config_, weights_, *ops_, model_options);
+    model.adapt(packed_adapter());
     GenerationLimits limits;
     limits.tokens = options_.answer_tokens;
     limits.rows = kRows;
@@ -150,6 +167,7 @@ class Evaluator {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<CorpusDocument> documents_;
   std::unique_ptr<kernels::Ops> ops_;
+  std::optional<Adapter> adapter_;
   Scores scores_{};
 };
 

@@ -13,7 +13,9 @@ namespace runtime {
 
 struct EvaluationOptions {
   std::string model;   // Hugging Face directory with a tokenizer
-  std::string corpus;  // directory that `corpus` wrote
+  std::string adapter;  // directory of an adapter to it; empty: the model alone
+  std::string corpus;   // directory that `corpus` wrote
+  std::string task;     // in place of a corpus: only this task, see tasks/
   uint64_t seed = 0;   // of the tasks
   uint32_t tasks = 400;
   uint64_t text_tokens = 200000;  // read at most, of each package

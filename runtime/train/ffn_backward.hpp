@@ -9,6 +9,7 @@
 #include "runtime/layer_columns.hpp"
 #include "runtime/model_config.hpp"
 #include "runtime/train/linear_grad.hpp"
+#include "runtime/train/low_rank_grad.hpp"
 #include "runtime/train/network_parameters.hpp"
 #include "runtime/train/tape.hpp"
 
@@ -17,6 +18,8 @@ namespace runtime {
 // Scratch that all layers share.
 template <class Real>
 struct FfnBackwardScratch {
+  explicit FfnBackwardScratch(LowRankGrad<Real>& of_layers) : low_rank(of_layers) {}
+  LowRankGrad<Real>& low_rank;  // of the layer at hand
   GrowingGrid<Real> in;      // gradient of the stacked input projection's output
   GrowingGrid<Real> inner;   // of the dense or shared inner width
   GrowingGrid<Real> normed;  // of the normed sum of experts, then of the sum
@@ -42,6 +45,7 @@ void gated_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config, 
                     FfnBackwardScratch<Real>& scratch) {
   const auto dinner = scratch.inner.take(at.rows, width);
   linear_grad<Real>(ops, {at.rows, config.hidden, width}, at.dy, tape.inner, down, dinner);
+  scratch.low_rank.run(&LayerAdapterWeights<Real>::down, at.rows, at.dy, tape.inner, dinner);
   kernels::GluGrad<Real> glu;
   glu.rows = at.rows;
   glu.width = width;
@@ -74,7 +78,8 @@ void add_to_rows(kernels::Grid<const Real> from, const std::vector<uint32_t>& in
 // added to. Gradients of the routing weights go to scratch.dweight.
 template <class Real>
 void expert_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, size_t routed_width,
-                     const ExpertParameters<Real>& w, kernels::Grid<const Real> z,
+                     const ExpertParameters<Real>& w,
+                     const ExpertLowRankWeights<Real>& adapter, kernels::Grid<const Real> z,
                      kernels::Grid<const Real> dmixed, kernels::Grid<Real> dz,
                      FfnBackwardScratch<Real>& scratch) {
   const size_t count = scratch.rows.size(), width = ffn.expert_width;
@@ -88,7 +93,10 @@ void expert_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, size
   gather_rows<Real>(dmixed, scratch.rows, routed_width, dout);
   ops.product(
       {count, 2 * width, routed_width, x, {w.in.value, routed_width}, false, true, hidden, false});
+  scratch.low_rank.forward(adapter.w1, count, x, hidden);
+  scratch.low_rank.forward(adapter.w3, count, x, hidden.columns(width));
   linear_input_grad<Real>(ops, {count, routed_width, width}, dout, w.out.value, dinner);
+  scratch.low_rank.input(adapter.w2, count, dout, dinner);
   scratch.dshare.resize(count);
   kernels::GluGrad<Real> glu;
   glu.rows = count;
@@ -104,7 +112,10 @@ void expert_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, size
   glu.inner = inner;  // times its share: the gradient of w2 needs no weighted copy of dout
   ops.glu_grad(glu);
   linear_weight_grad<Real>(ops, {count, routed_width, width}, dout, inner, w.out.grad);
+  scratch.low_rank.weights(adapter.w2, count, dout, inner);
   linear_grad<Real>(ops, {count, 2 * width, routed_width}, dhidden, x, w.in, dx);
+  scratch.low_rank.run(adapter.w1, count, dhidden, x, dx);
+  scratch.low_rank.run(adapter.w3, count, dhidden.columns(width), x, dx);
   add_to_rows<Real>(dx, scratch.rows, routed_width, dz);
   for (size_t i = 0; i < count; ++i) scratch.dweight[scratch.slots[i]] = scratch.dshare[i];
 }
@@ -115,6 +126,8 @@ void experts_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, siz
                       const std::vector<ExpertParameters<Real>>& experts, const FfnTape<Real>& tape,
                       kernels::Grid<const Real> z, kernels::Grid<const Real> dmixed,
                       kernels::Grid<Real> dz, FfnBackwardScratch<Real>& scratch) {
+  const LayerAdapterWeights<Real>* adapter = scratch.low_rank.layer();
+  const bool adapted = adapter != nullptr && !adapter->experts.empty();
   scratch.dweight.assign(tape.expert.size(), 0);
   for (uint32_t id = 0; id < experts.size(); ++id) {
     scratch.rows.clear();
@@ -126,8 +139,10 @@ void experts_backward(kernels::GradientOps<Real>& ops, const FfnConfig& ffn, siz
       scratch.slots.push_back(static_cast<uint32_t>(slot));
       scratch.share.push_back(tape.share[slot]);
     }
-    if (!scratch.rows.empty())
-      expert_backward(ops, ffn, routed_width, experts[id], z, dmixed, dz, scratch);
+    if (scratch.rows.empty()) continue;
+    expert_backward<Real>(ops, ffn, routed_width, experts[id],
+                          adapted ? adapter->experts[id] : ExpertLowRankWeights<Real>{}, z, dmixed,
+                          dz, scratch);
   }
 }
 
@@ -172,6 +187,8 @@ void mixture_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config
     args.dlogits = din.columns(columns.router);
     ops.route_grad(args);
     linear_grad<Real>(ops, {rows, columns.total, hidden}, din, at.x, w.in, at.dx);
+    scratch.low_rank.run(&LayerAdapterWeights<Real>::gate_up, rows, din.columns(columns.gate), at.x,
+                         at.dx);
   };
   if (latent) return route();
   const auto dx = scratch.normed.take(rows, width);
@@ -191,6 +208,7 @@ void ffn_backward(kernels::GradientOps<Real>& ops, const ModelConfig& config, ui
   const auto din = scratch.in.take(at.rows, 2 * width);
   gated_backward(ops, config, width, 0, width, w.down, tape, at, din, scratch);
   linear_grad<Real>(ops, {at.rows, 2 * width, config.hidden}, din, at.x, w.in, at.dx);
+  scratch.low_rank.run(&LayerAdapterWeights<Real>::gate_up, at.rows, din, at.x, at.dx);
 }
 
 }  // namespace runtime

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/verify.hpp"
+#include "runtime/adapter/adapter_parameters.hpp"
 #include "runtime/part_timer.hpp"
 #include "runtime/train/attention_backward.hpp"
 #include "runtime/train/ffn_backward.hpp"
@@ -23,14 +25,19 @@ class NetworkBackward {
   NetworkBackward(const ModelConfig& config, kernels::GradientOps<Real>& ops)
       : config_(config),
         ops_(ops),
+        low_rank_(ops),
         prefix_grids_(2 * size_t{config.layer_count()} + 1),
         dbank_grids_(bank_rows(config.layer_count())),
         prefix_(prefix_grids_.size()),
         dbank_(dbank_grids_.size()) {}
 
-  // dhead: [rows, hidden]. Adds to the gradients of `parameters` (but not of the head's matrix).
+  // dhead: [rows, hidden]. Adds to the gradients of `parameters` (but not of the head's matrix), or
+  // of `adapter`: then the parameters are frozen, the tape is that of a forward with the adapter,
+  // and what lies below its lowest module is left out.
   void run(const Tape<Real>& tape, const NetworkParameters<Real>& parameters,
-           kernels::Grid<const Real> dhead, PartTimer* timer = nullptr) {
+           kernels::Grid<const Real> dhead, PartTimer* timer = nullptr,
+           const AdapterParameters<Real>* adapter = nullptr) {
+    VERIFY(adapter == nullptr || !parameters.learns());
     if (timer != nullptr) timer->start();
     sum_prefixes(tape);
     clear_sums(tape.rows);
@@ -38,22 +45,30 @@ class NetworkBackward {
     mix(tape, parameters, 2 * layers, dhead);
     lap(timer, NetworkPart::kResiduals);
     const auto dnormed = dnormed_.take(tape.rows, config_.hidden);
-    for (size_t layer = layers; layer-- > 0;) {
+    const size_t lowest = adapter == nullptr ? 0 : adapter->first_layer();
+    for (size_t layer = layers; layer-- > lowest;) {
+      const LayerAdapterWeights<Real>* own = nullptr;
+      if (adapter != nullptr) own = &adapter->layers()[layer];
+      low_rank_.enter(own);
+      const bool last = own != nullptr && layer == lowest;
       const LayerTape<Real>& at = tape.layers[layer];
       const auto& w = parameters.layers[layer];
       ffn_backward<Real>(ops_, config_, static_cast<uint32_t>(layer), w.ffn, at.ffn,
                          {tape.rows, at.ffn_in, dprefix_, dnormed}, ffn_);
       lap(timer, config_.is_moe(static_cast<uint32_t>(layer)) ? NetworkPart::kMixture
                                                              : NetworkPart::kDense);
+      if (last && !own->in_attention()) return;
       mix(tape, parameters, 2 * layer + 1, dnormed);
       lap(timer, NetworkPart::kResiduals);
-      const AttentionRows<Real> rows{tape.rows, tape.sequences, at.attention_in, dprefix_, dnormed};
+      AttentionRows<Real> rows{tape.rows, tape.sequences, at.attention_in, dprefix_, dnormed};
+      if (last && !own->before_attention()) rows.dx = {};
       if (w.kda.has_value()) {
         kda_backward<Real>(ops_, config_, *w.kda, at.kda, rows, attention_);
       } else {
         mla_backward<Real>(ops_, config_, *w.mla, at.mla, rows, attention_);
       }
       lap(timer, w.kda.has_value() ? NetworkPart::kKda : NetworkPart::kMla);
+      if (last) return;
       if (restarts(layer)) std::swap(dprefix_, dbank_[layer / config_.residual_block]);
       mix(tape, parameters, 2 * layer, dnormed);
       lap(timer, NetworkPart::kResiduals);
@@ -144,6 +159,7 @@ class NetworkBackward {
 
   const ModelConfig& config_;
   kernels::GradientOps<Real>& ops_;
+  LowRankGrad<Real> low_rank_;
   std::vector<GrowingGrid<Real>> prefix_grids_, dbank_grids_;
   GrowingGrid<Real> dprefix_grid_, dnormed_;
   std::vector<kernels::Grid<const Real>> prefix_;  // [mixes]
@@ -151,8 +167,8 @@ class NetworkBackward {
   kernels::Grid<Real> dprefix_;
   std::vector<kernels::Grid<const Real>> sources_;  // of one mix
   std::vector<kernels::Grid<Real>> dsources_;
-  AttentionScratch<Real> attention_;
-  FfnBackwardScratch<Real> ffn_;
+  AttentionScratch<Real> attention_{low_rank_};
+  FfnBackwardScratch<Real> ffn_{low_rank_};
 };
 
 // Rows [first, first + count) of the head: `logits` [count, vocab] become their gradient, the

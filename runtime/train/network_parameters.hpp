@@ -82,6 +82,8 @@ struct NetworkParameters {
     head = config.tied_embeddings ? embedding : at("lm_head.weight");
   }
 
+  bool learns() const { return grads_ != nullptr; }
+
  private:
   // Empty where the model has no such parameter.
   Weight<Real> at(const std::string& name) const {

@@ -1,196 +1,34 @@
 #include "runtime/train/pretraining.hpp"
 
-#include <sys/resource.h>
-
 #include <boost/json/serialize.hpp>
-#include <chrono>
-#include <cstdio>
-#include <filesystem>
-#include <ostream>
-#include <stdexcept>
 
 #include "runtime/checkpoint_presets.hpp"
-#include "runtime/output_files.hpp"
-#include "runtime/train/loss_curve.hpp"
-#include "runtime/train/training_checkpoint.hpp"
+#include "runtime/train/network_trainer.hpp"
 #include "runtime/train/weights_export.hpp"
 #include "runtime/weights.hpp"
 
 namespace runtime {
 
-namespace {
-
-constexpr size_t kEvaluationRows = 32768;  // of the held-out documents, at most
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-ModelConfig preset_model(const PretrainingOptions& options) {
-  return ModelConfig::parse(boost::json::serialize(preset_config(options.preset)),
-                            "preset " + options.preset);
-}
-
-// What makes two runs the same run: everything that a step's result depends on.
-std::string describe(const PretrainingOptions& o) {
-  char text[512];
-  const TrainerOptions& t = o.trainer;
-  std::snprintf(text, sizeof text,
-                "%s%s from %s seed %llu, %zu x %zu rows, sequences of %zu, examples %.3g, context %.3g, %llu "
-                "steps, rate %.4g, warm-up %llu, last %.3g, decay %.3g, betas %.4g %.4g, clip "
-                "%.3g, balance %.3g",
-                o.preset.c_str(), o.quantised ? " mxfp4" : "",
-                o.initial.empty() ? "scratch" : o.initial.c_str(),
-                static_cast<unsigned long long>(o.seed), t.shards, t.rows,
-                o.batch.sequence_length, o.batch.example_share,
-                static_cast<double>(o.batch.context_weight),
-                static_cast<unsigned long long>(t.learning_rate.steps), t.learning_rate.rate,
-                static_cast<unsigned long long>(t.learning_rate.warmup_steps),
-                t.learning_rate.last_share, static_cast<double>(t.weight_decay),
-                static_cast<double>(t.beta1), static_cast<double>(t.beta2),
-                static_cast<double>(t.clip), static_cast<double>(t.balance_rate));
-  return text;
-}
-
-// One line that is overwritten: how far, how well, how fast.
-class ProgressLine {
- public:
-  ProgressLine(std::ostream& out, uint64_t first, uint64_t last)
-      : out_(out), first_(first), last_(last), start_(Clock::now()) {}
-
-  void show(uint64_t step, uint64_t tokens, double loss) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    const double done = static_cast<double>(step - first_);
-    const auto left =
-        static_cast<uint64_t>(seconds / done * static_cast<double>(last_ - step) + 0.5);
-    constexpr uint64_t kBar = 24;
-    const uint64_t filled = last_ == 0 ? kBar : kBar * step / last_;
-    char text[200];
-    std::snprintf(text, sizeof text, "\r[%s%s] %llu/%llu  loss %.3f  %.0f tok/s  %llu:%02llu left ",
-                  std::string(filled, '#').c_str(), std::string(kBar - filled, '.').c_str(),
-                  static_cast<unsigned long long>(step), static_cast<unsigned long long>(last_),
-                  loss, static_cast<double>(tokens) / seconds,
-                  static_cast<unsigned long long>(left / 60),
-                  static_cast<unsigned long long>(left % 60));
-    out_ << text << std::flush;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::ostream& out_;
-  uint64_t first_, last_;
-  Clock::time_point start_;
-};
-
-class Run {
- public:
-  Run(const PretrainingOptions& options, const Documents& documents, const Documents* held_out)
-      : options_(options),
-        config_(preset_model(options)),
-        parameters_(config_, options.quantised),
-        trainer_(config_, parameters_, options.trainer),
-        stream_(documents, batch_options()) {
-    if (held_out != nullptr) held_out_ = cut_in_order(*held_out, batch_options(), kEvaluationRows);
-    make_directory(options.directory);
-    start();
-  }
-
-  PretrainingResult run(std::ostream& progress) {
-    const uint64_t first = progress_.steps_done, all = options_.trainer.learning_rate.steps;
-    uint64_t last = all;
-    if (options_.stop_after != 0) last = std::min(all, first + options_.stop_after);
-    LossCurve curve(options_.directory + "/loss.csv", first);
-    ProgressLine line(progress, first, last);
-    PretrainingResult result;
-    const double cpu = cpu_seconds();
-    const uint64_t tokens = progress_.tokens;
-    while (progress_.steps_done < last) {
-      const StepReport report = step();
-      result.loss = report.loss;
-      curve.add({progress_.steps_done, progress_.tokens, report.loss, report.grad_norm,
-                 report.rate, report.skipped});
-      line.show(progress_.steps_done, progress_.tokens - tokens, report.loss);
-      const auto due = [&](uint64_t every) {
-        return progress_.steps_done == last || (every != 0 && progress_.steps_done % every == 0);
-      };
-      if (progress_.steps_done == last)
-        result.tokens_per_core_second =
-            static_cast<double>(progress_.tokens - tokens) / (cpu_seconds() - cpu);
-      if (!held_out_.empty() && due(options_.evaluate_every)) {
-        result.held_out_loss = trainer_.evaluate(held_out_).loss;
-        curve.add(HeldOutPoint{progress_.tokens, result.held_out_loss});
-        progress << "held out: " << result.held_out_loss << " nats per token\n";
-      }
-      if (due(options_.checkpoint_every)) save(curve);
-    }
-    result.steps = progress_.steps_done;
-    result.tokens = progress_.tokens;
-    result.skipped = progress_.steps_skipped;
-    return result;
-  }
-
- private:
-  BatchOptions batch_options() const {
-    BatchOptions batch = options_.batch;
-    batch.rows = options_.trainer.rows;
-    batch.seed = options_.seed;
-    return batch;
-  }
-  std::string checkpoint() const { return options_.directory + "/checkpoint.safetensors"; }
-
-  void start() {
-    progress_.setup = describe(options_);
-    if (std::filesystem::exists(checkpoint())) {
-      progress_ = load_training(checkpoint(), progress_.setup, parameters_, trainer_);
-      stream_.seek(progress_.text, progress_.examples);
-      return;
-    }
-    if (options_.initial.empty()) {
-      parameters_.initialise(options_.seed);
+RunResult pretrain(const PretrainingOptions& options, const Documents& documents,
+                   const Documents* held_out, std::ostream& progress) {
+  const ModelConfig config = ModelConfig::parse(
+      boost::json::serialize(preset_config(options.preset)), "preset " + options.preset);
+  ParameterStore parameters(config, options.quantised);
+  NetworkTrainer trainer(config, parameters, options.trainer);
+  TrainingSubject subject{trainer, options.preset, {}, {}};
+  if (options.quantised) subject.setup += " mxfp4";
+  subject.setup += " from " + (options.initial.empty() ? "scratch" : options.initial);
+  subject.begin = [&] {
+    if (options.initial.empty()) {
+      parameters.initialise(options.seed);
     } else {
-      parameters_.load(WeightsFile::load(options_.initial));
+      parameters.load(WeightsFile::load(options.initial));
     }
-    trainer_.resume(0, 0);
-  }
-
-  StepReport step() {
-    std::vector<TrainingBatch> shards;
-    for (size_t i = 0; i < options_.trainer.shards; ++i) shards.push_back(stream_.next());
-    const StepReport report = trainer_.step(shards);
-    progress_.tokens += report.tokens;
-    progress_.steps_done = trainer_.steps_done();
-    progress_.steps_skipped = trainer_.steps_skipped();
-    progress_.text = stream_.text();
-    progress_.examples = stream_.examples();
-    return report;
-  }
-
-  void save(const LossCurve& curve) {
-    save_training(checkpoint(), parameters_, trainer_, progress_);
-    curve.write_svg(options_.directory + "/loss.svg");
-    export_weights({options_.preset, options_.tokenizer, options_.directory + "/model"},
-                   parameters_);
-  }
-
-  const PretrainingOptions& options_;
-  ModelConfig config_;
-  ParameterStore parameters_;
-  Trainer trainer_;
-  BatchStream stream_;
-  std::vector<TrainingBatch> held_out_;
-  TrainingProgress progress_;
-};
-
-}  // namespace
-
-PretrainingResult pretrain(const PretrainingOptions& options, const Documents& documents,
-                           const Documents* held_out, std::ostream& progress) {
-  return Run(options, documents, held_out).run(progress);
+  };
+  subject.write = [&] {
+    export_weights({options.preset, options.tokenizer, options.directory + "/model"}, parameters);
+  };
+  return run_training(options, subject, documents, held_out, progress);
 }
 
 }  // namespace runtime

@@ -18,47 +18,35 @@ double LearningRate::at(uint64_t step) const {
   return rate * (last_share + (1 - last_share) * 0.5 * (1 + std::cos(std::numbers::pi * way)));
 }
 
-Trainer::Trainer(const ModelConfig& config, ParameterStore& parameters,
+Trainer::Trainer(const ModelConfig& config, const TrainedNumbers& numbers,
                  const TrainerOptions& options)
-    : config_(config),
-      parameters_(parameters),
-      options_(options),
-      pool_(options.threads),
-      packing_ops_(kernels::make_cpu_ops(options.threads)) {
+    : config_(config), options_(options), pool_(options.threads), numbers_(numbers) {
   model_options_.max_rows = static_cast<uint32_t>(options.rows);
-  const size_t size = parameters.layout().size();
-  grads_.assign(options.shards, std::vector<float>(size));
-  first_.resize(size);
-  second_.resize(size);
-  squares_.resize(parameters.layout().all().size());
-  for (size_t i = 0; i < options.shards; ++i) {
+  grads_.assign(options.shards, std::vector<float>(numbers.size));
+  first_.resize(numbers.size);
+  second_.resize(numbers.size);
+  squares_.resize(numbers.parameters.size());
+  for (size_t i = 0; i < options.shards; ++i)
     workers_.push_back(std::make_unique<TrainingWorker>(config, model_options_));
-    views_.emplace_back(config, parameters.layout(), parameters.values(), grads_[i].data());
-  }
-  parameters_.refresh(pool_);
 }
 
 void Trainer::resume(uint64_t steps_done, uint64_t steps_skipped) {
   steps_done_ = steps_done;
   steps_skipped_ = steps_skipped;
-  parameters_.refresh(pool_);
-}
-
-std::unique_ptr<HybridNetwork> Trainer::pack() {
-  return std::make_unique<HybridNetwork>(config_, parameters_, *packing_ops_, model_options_);
+  refresh();
 }
 
 StepReport Trainer::step(const std::vector<TrainingBatch>& shards) {
   VERIFY(shards.size() == options_.shards);
-  const auto network = pack();
-  std::vector<double> loss(shards.size());
+  pack();
+  std::vector<double> losses(shards.size());
   pool_.parallel_for(shards.size(), [&](size_t i, unsigned) {
-    loss[i] = workers_[i]->train(*network, views_[i], shards[i]).loss;
+    losses[i] = learn(*workers_[i], i, shards[i]);
   });
   StepReport report;
   double learned = 0;
   for (size_t i = 0; i < shards.size(); ++i) {
-    report.loss += loss[i];
+    report.loss += losses[i];
     report.tokens += shards[i].rows();
     learned += shards[i].weight();
   }
@@ -73,15 +61,14 @@ StepReport Trainer::step(const std::vector<TrainingBatch>& shards) {
     forget_gradients();
   } else {
     apply(report.rate, learned, report.grad_norm);
-    balance_experts();
-    parameters_.refresh_experts(pool_);
+    moved();
   }
   return report;
 }
 
 // The shards' gradients become their sum, in the first shard's array. Returns the sum of squares.
 double Trainer::reduce() {
-  const auto& all = parameters_.layout().all();
+  const auto& all = numbers_.parameters;
   pool_.parallel_for(all.size(), [&](size_t i, unsigned) {
     std::vector<float*> shards;
     for (auto& grads : grads_) shards.push_back(grads.data() + all[i].offset);
@@ -113,43 +100,16 @@ void Trainer::apply(double rate, double tokens, double grad_norm) {
   step.correction2 = correction(options_.beta2);
   const double clip = std::min(1.0, static_cast<double>(options_.clip) / (grad_norm + 1e-12));
   step.grad_scale = static_cast<float>(clip / tokens);
-  const auto& all = parameters_.layout().all();
+  const auto& all = numbers_.parameters;
   pool_.parallel_for(all.size(), [&](size_t i, unsigned) {
     const Parameter& p = all[i];
     if (!p.learned) return;
     kernels::AdamW own = step;
     own.decay = p.decays ? options_.weight_decay : 0;
-    const bool expert = parameters_.quantised() && p.precision == Precision::kExpert;
-    kernels::adamw_step(own, {parameters_.masters() + p.offset, first_.data() + p.offset,
+    kernels::adamw_step(own, {numbers_.masters + p.offset, first_.data() + p.offset,
                               second_.data() + p.offset, grads_[0].data() + p.offset,
-                              parameters_.values() + p.offset, p.count,
-                              p.precision != Precision::kFloat && !expert});
+                              numbers_.values + p.offset, p.count, rounds(p)});
   });
-}
-
-// Without an auxiliary loss (Wang et al. 2024): an expert chosen less often than the mean becomes
-// easier to choose. The bias acts on the choice alone and has no gradient.
-void Trainer::balance_experts() {
-  if (options_.balance_rate == 0) return;
-  for (uint32_t layer = 0; layer < config_.layer_count(); ++layer) {
-    if (!config_.is_moe(layer)) continue;
-    std::vector<uint64_t> load(config_.ffn.experts);
-    uint64_t total = 0;
-    for (const auto& worker : workers_) {
-      const auto one = worker->expert_load(layer);
-      for (size_t i = 0; i < load.size(); ++i) load[i] += one[i];
-    }
-    for (const uint64_t one : load) total += one;
-    const Parameter& bias = parameters_.layout().at(
-        "model.layers." + std::to_string(layer) + ".block_sparse_moe.gate.e_score_correction_bias");
-    for (size_t i = 0; i < load.size(); ++i) {
-      const uint64_t scaled = load[i] * load.size();
-      const float move = scaled == total ? 0.0f : options_.balance_rate;
-      float& value = parameters_.masters()[bias.offset + i];
-      value += scaled < total ? move : -move;
-      parameters_.values()[bias.offset + i] = value;
-    }
-  }
 }
 
 std::array<double, kNetworkParts> Trainer::seconds() const {
@@ -160,17 +120,17 @@ std::array<double, kNetworkParts> Trainer::seconds() const {
 }
 
 Trainer::Evaluation Trainer::evaluate(const std::vector<TrainingBatch>& batches) {
-  const auto network = pack();
-  std::vector<double> loss(batches.size());
+  pack();
+  std::vector<double> losses(batches.size());
   // A worker serves one thread; which batches it takes does not matter.
   std::atomic<size_t> next{0};
   pool_.parallel_for(std::min(workers_.size(), batches.size()), [&](size_t worker, unsigned) {
     for (size_t i = next++; i < batches.size(); i = next++)
-      loss[i] = workers_[worker]->evaluate(*network, batches[i]).loss;
+      losses[i] = loss(*workers_[worker], batches[i]);
   });
   Evaluation evaluation;
   for (size_t i = 0; i < batches.size(); ++i) {
-    evaluation.loss += loss[i];
+    evaluation.loss += losses[i];
     evaluation.tokens += batches[i].weight();
   }
   evaluation.loss /= std::max(evaluation.tokens, 1.0);

@@ -1,5 +1,5 @@
-// Pretraining of a network: every step packs the parameters into the serving network, runs each
-// shard of the batch forward and backward, and moves the masters by AdamW.
+// Training by steps: each runs the shards of a batch forward and backward and moves fp32 masters by
+// AdamW. What is learnt (a network's parameters, or an adapter's factors) is the derived class's.
 //
 // Deterministic: a step depends on parameters, moments and batches alone. The batch is always cut
 // into the same shards, whose gradients are summed in order; threads only decide who computes one.
@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "kernels/cpu/thread_pool.hpp"
-#include "kernels/ops.hpp"
 #include "kernels/train/optimizer.hpp"
-#include "runtime/hybrid_network.hpp"
 #include "runtime/model_config.hpp"
-#include "runtime/train/parameter_store.hpp"
+#include "runtime/train/parameter_layout.hpp"
 #include "runtime/train/training_batch.hpp"
 #include "runtime/train/training_worker.hpp"
 
@@ -47,10 +45,18 @@ struct StepReport {
   bool skipped = false;  // loss or gradient was not finite: nothing moved
 };
 
+// What is learnt: its parameters, and their numbers. values: what the forward sees.
+struct TrainedNumbers {
+  const std::vector<Parameter>& parameters;
+  size_t size = 0;
+  float *masters = nullptr, *values = nullptr;  // [size]
+};
+
 class Trainer {
  public:
-  // `config` and `parameters` must outlive the trainer. The parameters' values are refreshed.
-  Trainer(const ModelConfig& config, ParameterStore& parameters, const TrainerOptions& options);
+  virtual ~Trainer() = default;
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   StepReport step(const std::vector<TrainingBatch>& shards);  // options.shards of them
   // Mean loss in nats over the learned tokens, and how many there were.
@@ -61,29 +67,42 @@ class Trainer {
   // Processor seconds of all shards, part by part.
   std::array<double, kNetworkParts> seconds() const;
 
-  // What a checkpoint keeps beside the masters.
+  // What a checkpoint keeps.
+  const TrainedNumbers& numbers() const { return numbers_; }
   uint64_t steps_done() const { return steps_done_; }
   uint64_t steps_skipped() const { return steps_skipped_; }
-  float* first_moments() { return first_.data(); }  // [layout().size()]
+  float* first_moments() { return first_.data(); }  // [numbers().size]
   float* second_moments() { return second_.data(); }
   void resume(uint64_t steps_done, uint64_t steps_skipped);  // masters and moments are set already
 
- private:
-  std::unique_ptr<HybridNetwork> pack();
-  double reduce();
-  void apply(double rate, double tokens, double grad_norm);
-  void forget_gradients();
-  void balance_experts();
+ protected:
+  // `config` and the numbers must outlive the trainer.
+  Trainer(const ModelConfig& config, const TrainedNumbers& numbers, const TrainerOptions& options);
 
+  // Before the shards of a step or an evaluation: the values have changed.
+  virtual void pack() = 0;
+  // Adds the gradients of a batch's loss to `grads` of shard `shard`; returns the loss.
+  virtual double learn(TrainingWorker& worker, size_t shard, const TrainingBatch& batch) = 0;
+  virtual double loss(TrainingWorker& worker, const TrainingBatch& batch) = 0;
+  virtual void refresh() = 0;  // values from masters
+  virtual void moved() {}      // the optimizer has changed masters and values
+  // Whether the optimizer rounds a parameter's values to bf16.
+  virtual bool rounds(const Parameter&) const { return false; }
+
+  float* grads(size_t shard) { return grads_[shard].data(); }
   const ModelConfig& config_;
-  ParameterStore& parameters_;
   TrainerOptions options_;
   ModelOptions model_options_;
   kernels::cpu::ThreadPool pool_;
-  std::unique_ptr<kernels::Ops> packing_ops_;
   std::vector<std::unique_ptr<TrainingWorker>> workers_;  // one per shard
-  std::vector<std::vector<float>> grads_;                 // one per shard
-  std::vector<NetworkParameters<float>> views_;           // one per shard
+
+ private:
+  double reduce();
+  void apply(double rate, double tokens, double grad_norm);
+  void forget_gradients();
+
+  TrainedNumbers numbers_;
+  std::vector<std::vector<float>> grads_;  // one per shard
   std::vector<float> first_, second_;
   std::vector<double> squares_;  // of each parameter's gradient
   uint64_t steps_done_ = 0, steps_skipped_ = 0;

@@ -26,8 +26,7 @@ BatchStream::Position position(const json::value& value) {
 
 }  // namespace
 
-void save_training(const std::string& path, const ParameterStore& parameters, Trainer& trainer,
-                   const TrainingProgress& progress) {
+void save_training(const std::string& path, Trainer& trainer, const TrainingProgress& progress) {
   const std::string text = json::serialize(json::object{{"steps_done", progress.steps_done},
                                                         {"steps_skipped", progress.steps_skipped},
                                                         {"tokens", progress.tokens},
@@ -36,11 +35,11 @@ void save_training(const std::string& path, const ParameterStore& parameters, Tr
                                                         {"setup", progress.setup}});
   SafeTensorsWriter writer;
   const auto floats = [&](const char* name, const float* from) {
-    writer.add(name, "F32", {parameters.layout().size()}, [from](std::span<std::byte> data) {
+    writer.add(name, "F32", {trainer.numbers().size}, [from](std::span<std::byte> data) {
       std::memcpy(data.data(), from, data.size());
     });
   };
-  floats("master", parameters.masters());
+  floats("master", trainer.numbers().masters);
   floats("first_moment", trainer.first_moments());
   floats("second_moment", trainer.second_moments());
   writer.add("progress", "U8", {text.size()}, [&](std::span<std::byte> data) {
@@ -54,7 +53,7 @@ void save_training(const std::string& path, const ParameterStore& parameters, Tr
 }
 
 TrainingProgress load_training(const std::string& path, const std::string& setup,
-                               ParameterStore& parameters, Trainer& trainer) {
+                               Trainer& trainer) {
   const SafeTensorsFile file(path);
   const auto require = [&](const char* name) {
     const StoredTensor* tensor = file.find(name);
@@ -65,10 +64,10 @@ TrainingProgress load_training(const std::string& path, const std::string& setup
   };
   const auto floats = [&](const char* name) {
     const StoredTensor tensor = require(name);
-    if (tensor.dtype != "F32" || tensor.elements() != parameters.layout().size()) {
+    if (tensor.dtype != "F32" || tensor.elements() != trainer.numbers().size) {
       throw std::runtime_error(path + ": tensor " + name + " holds " +
-                               std::to_string(tensor.elements()) + " numbers; this model has " +
-                               std::to_string(parameters.layout().size()) + " parameters");
+                               std::to_string(tensor.elements()) + " numbers; this run has " +
+                               std::to_string(trainer.numbers().size) + " parameters");
     }
     return tensor.data;
   };
@@ -93,7 +92,7 @@ TrainingProgress load_training(const std::string& path, const std::string& setup
     throw std::runtime_error(path + ": belongs to another run (" + progress.setup +
                              "), this one is (" + setup + ")");
   }
-  std::memcpy(parameters.masters(), master.data(), master.size());
+  std::memcpy(trainer.numbers().masters, master.data(), master.size());
   std::memcpy(trainer.first_moments(), first.data(), first.size());
   std::memcpy(trainer.second_moments(), second.data(), second.size());
   trainer.resume(progress.steps_done, progress.steps_skipped);

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "runtime/train/batch_stream.hpp"
-#include "runtime/train/parameter_store.hpp"
 #include "runtime/train/trainer.hpp"
 
 namespace runtime {
@@ -17,11 +16,10 @@ struct TrainingProgress {
 };
 
 // Replaces `path` at once, when everything is written. Throws std::runtime_error naming the path.
-void save_training(const std::string& path, const ParameterStore& parameters, Trainer& trainer,
-                   const TrainingProgress& progress);
+void save_training(const std::string& path, Trainer& trainer, const TrainingProgress& progress);
 
 // Throws std::runtime_error naming the path and what does not fit, before anything is changed.
 TrainingProgress load_training(const std::string& path, const std::string& setup,
-                               ParameterStore& parameters, Trainer& trainer);
+                               Trainer& trainer);
 
 }  // namespace runtime

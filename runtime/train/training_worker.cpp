@@ -33,7 +33,21 @@ TrainingWorker::TrainingWorker(const ModelConfig& config, const ModelOptions& op
 TrainingWorker::Result TrainingWorker::train(const HybridNetwork& network,
                                              const NetworkParameters<float>& parameters,
                                              const TrainingBatch& batch) {
-  forward(network, batch);
+  forward(network, batch, nullptr);
+  return backward(network, parameters, batch, nullptr);
+}
+
+TrainingWorker::Result TrainingWorker::train(const HybridNetwork& network,
+                                             const NetworkParameters<float>& parameters,
+                                             const TrainingBatch& batch, const Adapter& adapter) {
+  forward(network, batch, &adapter.packed);
+  return backward(network, parameters, batch, &adapter.parameters);
+}
+
+TrainingWorker::Result TrainingWorker::backward(const HybridNetwork& network,
+                                                const NetworkParameters<float>& parameters,
+                                                const TrainingBatch& batch,
+                                                const AdapterParameters<float>* adapter) {
   const Result result = head(network, &parameters, batch);
   const kernels::Grid<float> dhead{dhead_.rows().data, dhead_.rows().ld};
   const kernels::Grid<float> dwanted{dwanted_.rows().data, dwanted_.rows().ld};
@@ -44,13 +58,15 @@ TrainingWorker::Result TrainingWorker::train(const HybridNetwork& network,
       std::fill_n(dhead.row(row), config_.hidden, 0.0f);
     }
   }
-  backward_.run(tape(batch, parameters.embedding.value), parameters, dhead, &timer_);
+  backward_.run(tape(batch, parameters.embedding.value), parameters, dhead, &timer_,
+                adapter);
   return result;
 }
 
 TrainingWorker::Result TrainingWorker::evaluate(const HybridNetwork& network,
-                                                const TrainingBatch& batch) {
-  forward(network, batch);
+                                                const TrainingBatch& batch,
+                                                const NetworkAdapter* adapter) {
+  forward(network, batch, adapter);
   return head(network, nullptr, batch);
 }
 
@@ -90,7 +106,8 @@ void TrainingWorker::reserve_cache(const CacheGeometry& geometry, const Training
   memory_.page_stride = geometry.page_bytes;
 }
 
-void TrainingWorker::forward(const HybridNetwork& network, const TrainingBatch& batch) {
+void TrainingWorker::forward(const HybridNetwork& network, const TrainingBatch& batch,
+                             const NetworkAdapter* adapter) {
   VERIFY(batch.rows() > 0 && batch.rows() <= options_.max_rows);
   reserve_cache(network.geometry(), batch);
   wanted_.clear();
@@ -100,7 +117,7 @@ void TrainingWorker::forward(const HybridNetwork& network, const TrainingBatch& 
   rows.tokens = batch.tokens;
   rows.view = {segments_, page_table_, static_cast<uint32_t>(batch.rows())};
   rows.logit_rows = wanted_;
-  network.forward(*ops_, rows, memory_, work_);
+  network.forward(*ops_, rows, memory_, work_, adapter);
 }
 
 TrainingWorker::Result TrainingWorker::head(const HybridNetwork& network,

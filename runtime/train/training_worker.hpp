@@ -28,15 +28,26 @@ class TrainingWorker {
   // Adds the gradients of the batch's weighted loss to those of `parameters`.
   Result train(const HybridNetwork& network, const NetworkParameters<float>& parameters,
                const TrainingBatch& batch);
-  // The losses alone.
-  Result evaluate(const HybridNetwork& network, const TrainingBatch& batch);
+  // The same for an adapter's factors, twice the same ones; `parameters` are frozen.
+  struct Adapter {
+    const NetworkAdapter& packed;
+    const AdapterParameters<float>& parameters;
+  };
+  Result train(const HybridNetwork& network, const NetworkParameters<float>& parameters,
+               const TrainingBatch& batch, const Adapter& adapter);
+  // The losses alone. adapter may be null.
+  Result evaluate(const HybridNetwork& network, const TrainingBatch& batch,
+                  const NetworkAdapter* adapter = nullptr);
   // How often each expert of a layer was chosen by the last batch, [experts]; zero if not a
   // mixture.
   std::vector<uint32_t> expert_load(uint32_t layer);
   const PartTimer& timer() const { return timer_; }  // of all calls
 
  private:
-  void forward(const HybridNetwork& network, const TrainingBatch& batch);
+  Result backward(const HybridNetwork& network, const NetworkParameters<float>& parameters,
+                  const TrainingBatch& batch, const AdapterParameters<float>* adapter);
+  void forward(const HybridNetwork& network, const TrainingBatch& batch,
+               const NetworkAdapter* adapter);
   void reserve_cache(const CacheGeometry& geometry, const TrainingBatch& batch);
   Tape<float> tape(const TrainingBatch& batch, const float* embedding);
   Result head(const HybridNetwork& network, const NetworkParameters<float>* parameters,

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/checkpoint_presets.hpp"
-#include "runtime/train/trainer.hpp"
+#include "runtime/train/network_trainer.hpp"
 
 namespace {
 
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   runtime::TrainerOptions options;
   options.threads = threads;
   options.rows = kSequences * kLength / options.shards;
-  runtime::Trainer trainer(config, store, options);
+  runtime::NetworkTrainer trainer(config, store, options);
   std::mt19937 random(1);
   const auto step = [&] {
     std::vector<runtime::TrainingBatch> shards;

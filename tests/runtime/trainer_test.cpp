@@ -12,7 +12,7 @@
 #include "runtime/hybrid_model.hpp"
 #include "runtime/train/parameter_store.hpp"
 #include "runtime/train/pretraining.hpp"
-#include "runtime/train/trainer.hpp"
+#include "runtime/train/network_trainer.hpp"
 #include "runtime/weights.hpp"
 #include "tests/support/plain_network.hpp"
 #include "tests/support/random_model.hpp"
@@ -215,7 +215,7 @@ TEST_CASE("A network learns to count", "[runtime][train]") {
   const runtime::ModelConfig config = support::SmallNetwork{}.config();
   runtime::ParameterStore store(config, false);
   store.initialise(1);
-  runtime::Trainer trainer(config, store, small_options());
+  runtime::NetworkTrainer trainer(config, store, small_options());
   const ToyDocuments documents(200, config.vocab, 7);
   runtime::BatchStream stream(documents, {.rows = 96, .sequence_length = 48});
   const double before = trainer.step(next_shards(stream, 2)).loss;
@@ -230,7 +230,7 @@ TEST_CASE("A step whose loss is not finite moves nothing and is counted", "[runt
   const runtime::ModelConfig config = support::SmallNetwork{}.config();
   runtime::ParameterStore store(config, false);
   store.initialise(1);
-  runtime::Trainer trainer(config, store, small_options());
+  runtime::NetworkTrainer trainer(config, store, small_options());
   const ToyDocuments documents(20, config.vocab, 7);
   runtime::BatchStream stream(documents, {.rows = 96, .sequence_length = 48});
   trainer.step(next_shards(stream, 2));
