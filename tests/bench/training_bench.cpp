@@ -1,17 +1,20 @@
 // Training throughput: tokens per core-second (user and system time of the whole process) of
-// pretraining steps on random tokens, and where the time goes by kind of layer.
-//   ./sluice bench training [preset] [steps] [threads]
+// steps on random tokens, and where the time goes by kind of layer. With a rank: of an adapter on
+// all modules beside the frozen network.
+//   ./sluice bench training [preset] [steps] [threads] [rank]
 #include <sys/resource.h>
 
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "runtime/checkpoint_presets.hpp"
+#include "runtime/train/adapter_trainer.hpp"
 #include "runtime/train/network_trainer.hpp"
 
 namespace {
@@ -58,27 +61,35 @@ int main(int argc, char** argv) {
   runtime::TrainerOptions options;
   options.threads = threads;
   options.rows = kSequences * kLength / options.shards;
-  runtime::NetworkTrainer trainer(config, store, options);
+  std::unique_ptr<runtime::Trainer> trainer =
+      std::make_unique<runtime::NetworkTrainer>(config, store, options);
+  std::unique_ptr<runtime::Adapter> adapter;
+  if (argc > 4) {
+    adapter = std::make_unique<runtime::Adapter>(
+        config, runtime::AdapterSettings{.rank = static_cast<uint32_t>(std::atoi(argv[4]))});
+    adapter->initialise(1);
+    trainer = std::make_unique<runtime::AdapterTrainer>(config, store, *adapter, options);
+  }
   std::mt19937 random(1);
   const auto step = [&] {
     std::vector<runtime::TrainingBatch> shards;
     for (size_t i = 0; i < options.shards; ++i)
       shards.push_back(random_batch(random, config.vocab, options.rows));
-    return trainer.step(shards);
+    return trainer->step(shards);
   };
   step();  // memory is touched
-  const auto before = trainer.seconds();
+  const auto before = trainer->seconds();
   const double start = cpu_seconds();
   for (int i = 0; i < steps; ++i) step();
   const double cpu = cpu_seconds() - start;
   const auto tokens = static_cast<double>(steps * static_cast<int>(kSequences * kLength));
-  std::printf("%s: %.2f M parameters, batch %zu x %zu, %u threads, load average %s\n",
-              preset.c_str(), static_cast<double>(store.layout().size()) * 1e-6, kSequences,
+  std::printf("%s: %.2f M parameters to learn, batch %zu x %zu, %u threads, load average %s\n",
+              preset.c_str(), static_cast<double>(trainer->numbers().size) * 1e-6, kSequences,
               kLength, threads, load_average().c_str());
   std::printf("%.0f tokens per core-second (%.1f us of processor time a token)\n", tokens / cpu,
               1e6 * cpu / tokens);
   double rest = cpu;
-  const auto after = trainer.seconds();
+  const auto after = trainer->seconds();
   for (size_t i = 0; i < runtime::kNetworkParts; ++i) {
     const double seconds = after[i] - before[i];
     rest -= seconds;
