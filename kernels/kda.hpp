@@ -27,7 +27,7 @@ KERNEL_FN F kda_log_decay(F f, F dt_bias, F rate, bool has_lower_bound, float lo
 
 template <class F>
 KERNEL_FN F kda_decay(F f, F dt_bias, F rate, bool has_lower_bound, float lower_bound) {
-  return math::exp(kda_log_decay(f, dt_bias, rate, has_lower_bound, lower_bound));
+  return math::exp_up_to_40(kda_log_decay(f, dt_bias, rate, has_lower_bound, lower_bound));
 }
 
 // First half of a token: decays one state element and adds it to the prediction S^T k.

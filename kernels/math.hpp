@@ -31,21 +31,26 @@ KERNEL_FN F absolute(F x) {
   return from_bits(to_bits(x) & 0x7fffffffu);
 }
 
-// e^x. Cody-Waite reduction to |r| <= ln2/2, degree 6, then 2^n in two factors so that results may
-// be subnormal.
+// e^(c - n ln2) for n = round(c / ln2): Cody-Waite reduction to |r| <= ln2/2, degree 6.
 template <class F>
-KERNEL_FN F exp(F x) {
-  F c = select(x < F(-104.0f), F(-104.0f), x);  // e^-104 rounds to 0
-  c = select(F(89.0f) < c, F(89.0f), c);        // e^89 is infinite
-  const F shifted = multiply_add(c, F(kLog2E), F(kRoundShift));
-  const F n = shifted - F(kRoundShift);
+KERNEL_FN F exp_fraction(F c, F n) {
   const F r = multiply_add(n, F(-kLn2Low), multiply_add(n, F(-kLn2High), c));
   F p = F(0.001381315873004496f);
   p = multiply_add(p, r, F(0.00836941134184599f));
   p = multiply_add(p, r, F(0.04166845604777336f));
   p = multiply_add(p, r, F(0.16666515171527863f));
   p = multiply_add(p, r, F(0.4999999403953552f));
-  const F y = multiply_add(r * r, p, r) + F(1.0f);
+  return multiply_add(r * r, p, r) + F(1.0f);
+}
+
+// e^x; 2^n in two factors so that results may be subnormal.
+template <class F>
+KERNEL_FN F exp(F x) {
+  F c = select(x < F(-104.0f), F(-104.0f), x);  // e^-104 rounds to 0
+  c = select(F(89.0f) < c, F(89.0f), c);        // e^89 is infinite
+  const F shifted = multiply_add(c, F(kLog2E), F(kRoundShift));
+  const F n = shifted - F(kRoundShift);
+  const F y = exp_fraction(c, n);
   const auto exponent = to_bits(shifted) - kRoundShiftBits;
   const auto half = to_bits(multiply_add(n, F(0.5f), F(kRoundShift))) - kRoundShiftBits;
   const F scale = from_bits((half + 127u) << 23);
@@ -53,10 +58,21 @@ KERNEL_FN F exp(F x) {
   return y * scale * scale_rest;
 }
 
+// e^x for x <= 40, to the same bits in fewer operations: 2^n = 2^(n + 65) 2^-65, the first product
+// exact. The rounding's constant carries 65 and the bias of an exponent (and is even, as ties go).
+template <class F>
+KERNEL_FN F exp_up_to_40(F x) {
+  constexpr float kShift = kRoundShift + 65 + 127;
+  const F c = select(x < F(-104.0f), F(-104.0f), x);
+  const F shifted = multiply_add(c, F(kLog2E), F(kShift));
+  const F y = exp_fraction(c, shifted - F(kShift));
+  return y * from_bits(to_bits(shifted) << 23) * F(0x1p-65f);
+}
+
 // 1 / (1 + e^-x), with full relative accuracy for negative x too.
 template <class F>
 KERNEL_FN F sigmoid(F x) {
-  const F e = exp(F(0.0f) - absolute(x));
+  const F e = exp_up_to_40(F(0.0f) - absolute(x));
   return select(x < F(0.0f), e, F(1.0f)) / (F(1.0f) + e);
 }
 
@@ -118,7 +134,7 @@ KERNEL_FN F log1p(F x) {
 // log(1 + e^x) without overflow.
 template <class F>
 KERNEL_FN F softplus(F x) {
-  return select(F(0.0f) < x, x, F(0.0f)) + log1p(exp(F(0.0f) - absolute(x)));
+  return select(F(0.0f) < x, x, F(0.0f)) + log1p(exp_up_to_40(F(0.0f) - absolute(x)));
 }
 
 template <class F>

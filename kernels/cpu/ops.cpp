@@ -186,7 +186,7 @@ void CpuOps::kda(const KdaArgs& args, const BatchView& batch) {
   const size_t sequences = batch.segments.size(), all = sequences * args.heads;
   const size_t shared = std::clamp<size_t>(all / (pool_.size() * 2), 1, args.heads);
   const size_t step = batch.row_count == sequences ? shared : 1;
-  const size_t parts = (args.heads + step - 1) / step, floats = kda_scratch(args);
+  const size_t parts = (args.heads + step - 1) / step, floats = kda_token_floats(args.d);
   pool_.parallel_for(sequences * parts, [&](size_t task, unsigned thread) {
     const Segment& segment = batch.segments[task / parts];
     const size_t head = task % parts * step;
