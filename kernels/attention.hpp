@@ -18,8 +18,8 @@ constexpr unsigned kAttentionSpan = 512;  // positions, 8 blocks
 // A score is summed over dimensions in blocks of 256, as a matrix product is.
 constexpr unsigned kScoreBlock = 256;
 
-// Merging a block of maximum `block_max` into a running (max, ...): both sides' factors. max starts
-// at -inf.
+// Merging a block of maximum `block_max` into a running (max, ...): both sides' factors, e^x of
+// numbers up to 0. max starts at -inf.
 template <class F>
 struct MergeFactors {
   F max;
@@ -30,7 +30,7 @@ struct MergeFactors {
 template <class F>
 KERNEL_FN MergeFactors<F> merge_factors(F old_max, F block_max) {
   const F max = select(old_max < block_max, block_max, old_max);
-  return {max, math::exp(old_max - max), math::exp(block_max - max)};
+  return {max, math::exp_up_to_40(old_max - max), math::exp_up_to_40(block_max - max)};
 }
 
 template <class F>

@@ -39,13 +39,13 @@ void load_queries(const MlaAttention& a, const MlaTask& task, const Work& work) 
 
 // Sums of the positions [first, end) of one span into work.span.
 void attend_span(const MlaAttention& a, const MlaTask& task, size_t first, size_t end,
-                 const Work& work, Lanes scale) {
+                 size_t fetch_end, const Work& work, Lanes scale) {
   std::fill(work.span.out, work.span.out + work.padded * work.latent, 0.0f);
   std::fill(work.span.max, work.span.max + work.padded, -kInfinity);
   std::fill(work.span.sum, work.span.sum + work.padded, 0.0f);
   const size_t heads = task.head_end - task.head_begin;
   for (; first < end; first += kBlock) {
-    Block block = load_block(a, *task.segment, first, end, work);
+    Block block = load_block(a, *task.segment, first, end, fetch_end, work);
     const size_t least = task.segment->position + task.row_begin + 1;  // that the first row sees
     const bool masked = least < first + block.count;
     for (size_t q = 0; q < work.padded; ++q) {
@@ -108,7 +108,8 @@ void attend(const MlaAttention& a, const MlaTask& task, float* scratch) {
     Work part = work;
     part.span = into;
     const size_t first = span * kAttentionSpan;
-    attend_span(a, task, first, std::min<size_t>(end, first + kAttentionSpan), part, scale);
+    attend_span(a, task, first, std::min<size_t>(end, first + kAttentionSpan),
+                std::min<size_t>(end, task.span_end * kAttentionSpan), part, scale);
     for (size_t q = 0; !shared && span != 0 && q < work.queries; ++q) {
       if (visible_to(task, q) > first) merge_query(work.total, into, q, work.latent);
     }

@@ -107,10 +107,10 @@ size_t turns(const Work& work) {
   return score + weigh + 1;
 }
 
-// Positions [first, ...) of a sequence that is read up to `end`. A row past the last visible one
-// may be anything: its scores are masked.
+// Positions [first, ...) of a sequence that is read up to `end`, and after that perhaps further, up
+// to `fetch_end`. A row past the last visible one may be anything: its scores are masked.
 Block load_block(const MlaAttention& a, const Segment& segment, size_t first, size_t end,
-                 const Work& work) {
+                 size_t fetch_end, const Work& work) {
   const MlaArgs& args = *a.args;
   const auto row_at = [&](size_t position) {
     return cpu::mla_cache_row(args, *a.batch, segment, position);
@@ -120,8 +120,8 @@ Block load_block(const MlaAttention& a, const Segment& segment, size_t first, si
   block.ahead.at = reinterpret_cast<const std::byte*>(work.query);
   const bool whole = args.page_tokens >= kBlock;  // a block is one piece of memory
   const size_t next = first + kBlock;
-  if (whole && next < end) {
-    block.ahead = {row_at(next), std::min(kBlock, end - next) * row_bytes / turns(work)};
+  if (whole && next < fetch_end) {
+    block.ahead = {row_at(next), std::min(kBlock, fetch_end - next) * row_bytes / turns(work)};
   }
   if (whole && args.kv_dtype == DType::kF32 && work.latent <= work.width) {
     block.rows = reinterpret_cast<const float*>(row_at(first));
@@ -198,7 +198,7 @@ KERNEL_FN void softmax_group(const Work& work, size_t first, size_t side, size_t
     }
     Lanes sum = Lanes::zero();
     for (size_t t = 0; t < count; ++t) {
-      const Lanes weight = math::exp(Lanes::load(score + t * side) - most);
+      const Lanes weight = math::exp_up_to_40(Lanes::load(score + t * side) - most);
       weight.store(score + t * side);
       sum = sum + weight;
     }
