@@ -89,6 +89,22 @@ void TomlFields::number(std::string_view key, double& out, double low, double hi
   out = *value;
 }
 
+void TomlFields::numbers(std::string_view key, std::vector<double>& out, double low,
+                         double high) {
+  asked_.emplace(key);
+  if (!has(key)) return;
+  const toml::array* items = (*node_->here)[key].as_array();
+  if (items == nullptr) fail(key, "is no array of numbers");
+  out.clear();
+  for (const toml::node& item : *items) {
+    const auto value = item.value<double>();
+    if (!value || !(*value >= low && *value <= high)) {
+      fail(key, "holds something else than numbers from " + shown(low) + " to " + shown(high));
+    }
+    out.push_back(*value);
+  }
+}
+
 std::optional<uint64_t> TomlFields::whole_number(std::string_view key, uint64_t low,
                                                  uint64_t high) {
   asked_.emplace(key);

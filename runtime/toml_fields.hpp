@@ -24,6 +24,7 @@ class TomlFields {
   void texts(std::string_view key, std::vector<std::string>& out);  // an array, or one text alone
   void flag(std::string_view key, bool& out);
   void number(std::string_view key, double& out, double low, double high);
+  void numbers(std::string_view key, std::vector<double>& out, double low, double high);
   template <class Whole>
   void whole(std::string_view key, Whole& out, uint64_t low, uint64_t high) {
     if (const auto value = whole_number(key, low, high)) out = static_cast<Whole>(*value);

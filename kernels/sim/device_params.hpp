@@ -35,6 +35,7 @@ struct DeviceParams {
   double expert_row_us = 0;          // of a (token, expert) pair that is moved
   double expert_imbalance_few = 0;   // the busiest of 2 to 4 expert groups over the mean
   double expert_imbalance_many = 0;  // of more groups
+  double expert_exchange_us = 0;     // rows to their experts' ranks and back, of a layer
   double expert_skew = 0;            // Zipf exponent of the experts' popularity
   double expert_new_per_draft = 0;   // a draft's experts that its request did not choose already
 

@@ -32,6 +32,7 @@ constexpr auto kKernelKeys = std::to_array<DeviceKey>({
     {"expert_row_us", kTime, at<&DeviceParams::expert_row_us>, false},
     {"expert_imbalance_few", kNumber, at<&DeviceParams::expert_imbalance_few>, true},
     {"expert_imbalance_many", kNumber, at<&DeviceParams::expert_imbalance_many>, true},
+    {"expert_exchange_us", kTime, at<&DeviceParams::expert_exchange_us>, false},
     {"expert_skew", kNumber, at<&DeviceParams::expert_skew>, false},
     {"expert_new_per_draft", kNumber, at<&DeviceParams::expert_new_per_draft>, false},
     {"kda_token_head_us", kTime, at<&DeviceParams::kda_token_head_us>, true},

@@ -38,13 +38,21 @@ void ModelledWorker::run(const Forward& forward) {
   result.step = forward.step;
   result.rows.reserve(forward.rows.size());
   for (const PlanRow& planned : forward.rows) result.rows.push_back(row(planned));
+  if (speculation_ != nullptr) speculation_->end_step(outcome_.work.forward.decode_context);
   outcome_.result = std::move(result);
+}
+
+void ModelledWorker::decode(Record& record, const PlanRow& row) {
+  StepShape& shape = outcome_.work.forward;
+  if (speculation_ == nullptr) return shape.add_decode(row.position);
+  speculation_->advance(record.block, row.sequence, row.position - record.prompt_tokens);
+  shape.add_decode(row.position, record.block.width, 1.0 / record.block.committed);
 }
 
 RowResult ModelledWorker::row(const PlanRow& planned) {
   if (planned.start) {
     records_.insert_or_assign(planned.sequence,
-                              Record{planned.start->prompt_tokens, planned.position});
+                              Record{planned.start->prompt_tokens, planned.position, {}});
   }
   const auto found = records_.find(planned.sequence);
   VERIFY(found != records_.end());
@@ -52,7 +60,7 @@ RowResult ModelledWorker::row(const PlanRow& planned) {
   VERIFY(record.length == planned.position);
   record.length += planned.count;
   if (planned.count == 1 && planned.position >= record.prompt_tokens) {
-    outcome_.work.forward.add_decode(planned.position);
+    decode(record, planned);
   } else {
     outcome_.work.forward.add_prefill(planned.position, planned.count);
   }

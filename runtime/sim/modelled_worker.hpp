@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/sim/speculation.hpp"
 #include "runtime/sim/step_shape.hpp"
 #include "runtime/step_plan.hpp"
 
@@ -52,7 +53,9 @@ using AnswerSource = std::function<TokenId(SequenceId sequence, uint32_t index)>
 
 class ModelledWorker {
  public:
-  explicit ModelledWorker(AnswerSource answers) : answers_(std::move(answers)) {}
+  // `speculation`: none, or what must outlive it.
+  explicit ModelledWorker(AnswerSource answers, Speculation* speculation = nullptr)
+      : answers_(std::move(answers)), speculation_(speculation) {}
 
   struct Outcome {
     std::optional<StepResult> result;  // iff the plan holds a Forward
@@ -64,6 +67,7 @@ class ModelledWorker {
   struct Record {
     uint32_t prompt_tokens = 0;
     uint32_t length = 0;  // positions consumed
+    Speculation::Block block = {};
   };
   void run(const memory::Bind&) {}
   void run(const memory::Move& move);
@@ -76,8 +80,10 @@ class ModelledWorker {
   void run(const Close& close);
   void run(const Forward& forward);
   RowResult row(const PlanRow& row);
+  void decode(Record& record, const PlanRow& row);
 
   AnswerSource answers_;
+  Speculation* speculation_;
   std::unordered_map<SequenceId, Record> records_;
   Outcome outcome_;
 };

@@ -51,12 +51,33 @@ StepModel::StepModel(const DeviceFile& device, const ModelGeometry& geometry,
     throw std::invalid_argument("layout " + name_of(layout) + " on " + device.name +
                                 ": a roofline device is modelled as one rank only (TP1)");
   }
+  if (options.drafts && (is_roofline_ || layout.pipeline > 1)) {
+    throw std::invalid_argument("layout " + name_of(layout) + " on " + device.name +
+                                ": drafts are modelled without pipeline stages, and on devices "
+                                "whose kernels are known");
+  }
   stages_ = cut_stages(geometry_, layout.pipeline);
   memory_ = rank_memory(device_.memory_bytes, geometry_, layout_, options_);
   check_fits(device, layout, memory_, options_);
 }
 
+// Prompts whole, running sequences as much as this step stands for.
 StepBreakdown StepModel::stage(size_t index, const StepShape& shape) const {
+  StepBreakdown all = whole_stage(index, shape);
+  if (!options_.drafts || shape.decode_rows == 0) return all;
+  all[CostClass::kFixed].us += draft_us(shape);
+  StepShape prompts = shape;
+  prompts.decode_rows = 0;
+  prompts.decode_tokens = prompts.decode_context = 0;
+  StepBreakdown without = whole_stage(index, prompts);
+  const double part = shape.verify_parts / shape.decode_rows;
+  all.scale(part);
+  without.scale(1 - part);
+  for (size_t i = 0; i < kCostClasses; ++i) all.parts[i].us += without.parts[i].us;
+  return all;
+}
+
+StepBreakdown StepModel::whole_stage(size_t index, const StepShape& shape) const {
   VERIFY(index < stages_.size());
   StepBreakdown sum;
   if (shape.empty()) return sum;

@@ -36,8 +36,8 @@ class StepModel {
   double handoff_us(size_t stage, const StepShape& shape) const;
   size_t stage_count() const { return stages_.size(); }
 
-  // What a speculating server adds to step_us: seven tokens drafted for every decode row, and the
-  // accepted ones folded into the states.
+  // What drafting adds (with StepOptions::drafts, step_us has it): seven tokens for every decode
+  // row, and the accepted ones folded into the states.
   double draft_us(const StepShape& shape) const;
   // `tokens` (logical) of KV from host memory, each rank its own part.
   double host_load_us(double tokens) const;
@@ -49,6 +49,7 @@ class StepModel {
   const StepOptions& options() const { return options_; }
 
  private:
+  StepBreakdown whole_stage(size_t stage, const StepShape& shape) const;
   StepBreakdown roofline(const StepShape& shape) const;
 
   kernels::DeviceParams device_;

@@ -24,6 +24,11 @@ struct StepOptions {
   // Prefill with whole experts on each rank: the ranks divide tokens among them for mixes, norms
   // and the up-projection.
   bool sequence_parallel = false;
+  // Decode with whole experts on each rank: rows go to their experts' ranks and come back. Else
+  // every rank has all rows, and an all-reduce adds up what the experts made of them.
+  bool expert_exchange = false;
+  // A decode row drafts a block first, and what is accepted is folded into its state after.
+  bool drafts = false;
   double memory_fraction = 0.9;  // of a device's memory, for weights, states and KV
 };
 

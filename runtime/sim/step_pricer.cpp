@@ -232,11 +232,22 @@ void StepPricer::routed_experts(StepBreakdown& to) const {
   beside(to, CostClass::kProjections, routed_us, shared_us);
 }
 
+// A rank sends its part of the rows to the ranks of their experts in 8 bits, and gets 16 back.
+void StepPricer::exchange_experts(StepBreakdown& to) const {
+  const double copies = std::min(geometry_.top_k, static_cast<double>(layout_.experts));
+  const double rows = all_tokens_ / layout_.tensor * copies;
+  add(to, CostClass::kCollectives,
+      device_.expert_exchange_us + rows * geometry_.routed_width() * 3 / device_.bus_bytes_per_us);
+}
+
 void StepPricer::mixture_output(StepBreakdown& to) const {
   const uint32_t ranks = layout_.attention_ranks();
   const double hidden = geometry_.hidden, latent = geometry_.routed_width();
   const double finalize = fused_.communication ? device_.fused_finalize : 1;
-  if (layout_.data == 1) {
+  if (options_.expert_exchange && layout_.experts > 1 && !prefills_) {
+    exchange_experts(to);
+    all_reduce(to, ranks, tokens_ * hidden * kBf16);  // the shared experts' partial sums
+  } else if (layout_.data == 1) {
     // Shared experts' and routed experts' partial sums travel together.
     const double width = hidden + (geometry_.latent != 0 ? latent : 0);
     all_reduce(to, ranks, tokens_ * width * kBf16 * finalize);

@@ -49,6 +49,7 @@ class StepPricer {
   void kda_recurrence(StepBreakdown& to) const;
   void mla_prefill(StepBreakdown& to) const;
   void mla_decode(StepBreakdown& to) const;
+  void exchange_experts(StepBreakdown& to) const;
   void routed_experts(StepBreakdown& to) const;
   void mixture_output(StepBreakdown& to) const;
 

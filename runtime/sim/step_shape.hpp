@@ -19,6 +19,9 @@ struct StepShape {
   uint32_t decode_rows = 0;
   uint64_t decode_tokens = 0;
   uint64_t decode_context = 0;  // cached positions that these rows read, summed
+  // Of a step of these rows, how much each stands for, summed: 1 a row, but 1/n of one whose verify
+  // step commits n tokens while a step here is one.
+  double verify_parts = 0;
 
   void add_prefill(uint64_t position, uint64_t count) {
     const auto tokens = static_cast<double>(count);
@@ -29,8 +32,9 @@ struct StepShape {
     prefill_pairs += tokens * static_cast<double>(position) + tokens * tokens / 2;
   }
   // `position`: of its first input token, which is also the number of positions cached before it.
-  void add_decode(uint64_t position, uint32_t width = 1) {
+  void add_decode(uint64_t position, uint32_t width = 1, double part = 1) {
     ++decode_rows;
+    verify_parts += part;
     decode_tokens += width;
     decode_context += position + width;
   }

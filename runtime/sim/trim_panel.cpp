@@ -8,7 +8,7 @@
 
 #include "kernels/base/verify.hpp"
 #include "runtime/counter_random.hpp"
-#include "runtime/log_exp.hpp"
+#include "runtime/sim/draft_draws.hpp"
 
 namespace runtime {
 namespace {
@@ -50,23 +50,14 @@ class Panel {
  private:
   double uniform() { return random_.uniform(drawn_++); }
 
-  // Johnk: of u^(1/a) and v^(1/b) whose sum is at most 1, the first's share is Beta(a, b).
-  double beta(double a, double b) {
-    for (;;) {
-      const double u = uniform(), v = uniform();
-      if (u == 0 || v == 0) continue;
-      const double x = exp_double(log_double(u) / a), y = exp_double(log_double(v) / b);
-      if (x + y <= 1 && x + y > 0) return x / (x + y);
-    }
-  }
-
   std::vector<Draft> draw() {
     const auto& [mean, spread] = panel_.acceptance;
     std::vector<Draft> drafts(panel_.requests);
     for (Draft& draft : drafts) {
       double survival = 1;
       for (uint32_t i = 0; i < kDraftTokens; ++i) {
-        draft.confidence[i] = beta(spread * mean, spread * (1 - mean));
+        draft.confidence[i] =
+            draw_beta(spread * mean, spread * (1 - mean), [this] { return uniform(); });
         survival *= draft.confidence[i];
         draft.survival[i] = survival;
       }
@@ -139,20 +130,20 @@ class Panel {
   std::map<uint32_t, double> step_us_;
 };
 
-double length_at(double mean) {
+double length_at(double mean, uint32_t drafts) {
   double length = 1, survival = 1;
-  for (uint32_t i = 0; i < kDraftTokens; ++i) length += survival *= mean;
+  for (uint32_t i = 0; i < drafts; ++i) length += survival *= mean;
   return length;
 }
 
 }  // namespace
 
-double acceptance_mean(double length) {
-  VERIFY(length > 1 && length < 1 + kDraftTokens);
+double acceptance_mean(double length, uint32_t drafts) {
+  VERIFY(length > 1 && length < 1.0 + drafts);
   double low = 0, high = 1;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (length_at(middle) < length ? low : high) = middle;
+    (length_at(middle, drafts) < length ? low : high) = middle;
   }
   return (low + high) / 2;
 }

@@ -15,8 +15,9 @@ struct AcceptanceProfile {
   double mean = 0;    // chance that a draft is accepted when those before it were
   double spread = 0;  // drawn from Beta(spread * mean, spread * (1 - mean)): small is bimodal
 };
-// The mean at which a request whose drafts are all verified gets `length` tokens a step (1 to 8).
-double acceptance_mean(double length);
+// The mean at which a request whose `drafts` are all verified gets `length` tokens a step (above 1,
+// below drafts + 1).
+double acceptance_mean(double length, uint32_t drafts = kDraftTokens);
 
 struct TrimPanel {
   uint32_t requests = 1;

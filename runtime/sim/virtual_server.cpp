@@ -21,7 +21,7 @@ VirtualServer::VirtualServer(const VirtualServerConfig& config, DeviceClock& clo
     : config_(config),
       cache_(memory::make_cache(config.cache)),
       scheduler_(filled(config.scheduler, *cache_)),
-      worker_(std::move(answers)),
+      worker_(std::move(answers), config.speculation),
       clock_(clock),
       sink_(sink) {
   VERIFY(config.scheduler.page_tokens == config.cache.tree.page_tokens);

@@ -22,6 +22,7 @@ namespace runtime {
 struct VirtualServerConfig {
   SchedulerConfig scheduler;  // pages_max comes from the cache
   memory::CacheSetup cache;
+  Speculation* speculation = nullptr;  // of the worker; must outlive the server
   // Invariants of every core after each message, and the move log through its checker. Slow.
   bool check = false;
 };
