@@ -26,7 +26,7 @@
 #include "runtime/canonical_json.hpp"
 #include "runtime/output_files.hpp"
 #include "runtime/shipped_files.hpp"
-#include "runtime/sim/device_figures.hpp"
+#include "runtime/sim/experiment.hpp"
 #include "runtime/text_file.hpp"
 
 namespace {
@@ -178,8 +178,8 @@ void add_sweep(CLI::App& app) {
   add_play_options(*command, *sweep);
   command
       ->add_option("--grid", sweep->grid,
-                   "KEY=VALUE,VALUE,...: a setting and what it takes; several, in all combinations")
-      ->required();
+                   "KEY=VALUE,VALUE,...: a setting and what it takes; several, in all combinations; "
+                   "the scenario's own grid by default");
   command
       ->add_option("--out", sweep->out,
                    "Directory for results and report.html; what is there already is not played "
@@ -200,6 +200,10 @@ void add_sweep(CLI::App& app) {
     net::Sweep points(options);
     const bool is_good = points.run(std::cerr);
     std::cout << net::table_text(net::point_table(points.points()));
+    if (const auto figures = points.figures(); !figures.empty()) {
+      std::cout << "\n";
+      runtime::write_figures(std::cout, figures);
+    }
     runtime::write_file(sweep->out + "/report.html", net::sweep_report(points));
     if (!is_good) throw std::runtime_error("some points failed; see their logs in " + sweep->out);
   });
@@ -209,10 +213,31 @@ void add_figures(CLI::App& app) {
   auto* command = app.add_subcommand(
       "figures",
       "Print what the modelled devices say of published figures, with errors and provenance");
-  auto config = std::make_shared<std::string>(runtime::shipped_config());
-  command->add_option("--config", *config, "Directory with devices/, geometries/ and figures/")
+  struct Figures {
+    std::vector<std::string> scenarios, settings;
+    std::string config = runtime::shipped_config();
+  };
+  auto figures = std::make_shared<Figures>();
+  command->add_option("SCENARIO", figures->scenarios,
+                      "TOML files with an [experiment]; all that come with Sluice by default");
+  command->add_option("--set", figures->settings,
+                      "KEY=VALUE: a setting of each, such as experiment.device=gb200; several");
+  command
+      ->add_option("--config", figures->config,
+                   "Directory with devices/, geometries/, figures/ and scenarios/")
       ->capture_default_str();
-  command->final_callback([config] { runtime::write_device_figures(std::cout, *config); });
+  command->final_callback([figures] {
+    std::vector<net::Override> settings;
+    for (const std::string& text : figures->settings) settings.push_back(net::parse_override(text));
+    std::vector<std::string>& paths = figures->scenarios;
+    if (paths.empty()) paths = runtime::shipped_experiments(figures->config);
+    std::vector<runtime::ExperimentResult> results;
+    for (const std::string& path : paths) {
+      const auto text = net::with_overrides(runtime::read_text(path), path, settings);
+      results.push_back(runtime::run_experiment(text, path, figures->config));
+    }
+    runtime::write_experiments(std::cout, results);
+  });
 }
 
 void add_live(CLI::App& app) {

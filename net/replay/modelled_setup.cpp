@@ -67,6 +67,10 @@ ModelledSetup make_modelled_setup(const ModelledServer& server,
       runtime::ModelGeometry::load(located(server.model, config / "geometries", ".json"));
   out.model = std::make_unique<runtime::StepModel>(
       out.device, geometry, runtime::parse_layout(server.layout), server.step);
+  if (server.speculation.draft_tokens > 0) {
+    out.speculation = std::make_unique<runtime::Speculation>(server.speculation, *out.model);
+    out.server.speculation = out.speculation.get();
+  }
   out.server.cache = cache_setup(server, *out.model);
   runtime::SchedulerConfig& scheduler = out.server.scheduler;
   scheduler.page_tokens = out.server.cache.tree.page_tokens;

@@ -14,6 +14,7 @@ namespace net {
 struct ModelledSetup {
   runtime::DeviceFile device;
   std::unique_ptr<runtime::StepModel> model;
+  std::unique_ptr<runtime::Speculation> speculation;  // none where nothing is drafted
   runtime::VirtualServerConfig server;
 };
 

@@ -32,6 +32,7 @@ void read_pace(TomlFields& in, Pace& out) {
   in.flag("think", out.think);
   in.whole("repeat", out.repeat, 1, 1u << 20);
   in.number("spread-s", out.spread_s, 0, kMost);
+  in.flag("shuffle", out.shuffle);
   in.number("until-s", out.until_s, 0, kMost);
   uint32_t concurrency = 0;
   in.whole("concurrency", concurrency, 0, kMany);
@@ -57,12 +58,36 @@ void read_faults(TomlFields& in, ClientFaults& out) {
   in.number("deadline-s", out.deadline_s, 0, kMost);
 }
 
+// Block drafts: the acceptance of each position, or what it comes to when all are verified.
+void read_speculation(TomlFields& in, runtime::SpeculationConfig& out) {
+  out.draft_tokens = runtime::kDraftTokens;
+  in.whole("draft-tokens", out.draft_tokens, 1, runtime::kDraftTokens);
+  in.numbers("acceptance", out.acceptance, 0, 1);
+  double length = 0;
+  in.number("accept-length", length, 1, 1.0 + runtime::kDraftTokens);
+  in.number("confidence-spread", out.spread, 0, 1e3);
+  in.flag("trim", out.trim);
+  if (in.has("acceptance") == in.has("accept-length"))
+    in.fail("acceptance", "is needed, a number for each draft, or accept-length; not both");
+  if (in.has("accept-length")) {
+    if (!(length > 1 && length < 1.0 + out.draft_tokens))
+      in.fail("accept-length", "must be above 1 and below draft-tokens and one");
+    out.acceptance.assign(out.draft_tokens, runtime::acceptance_mean(length, out.draft_tokens));
+  }
+  if (out.acceptance.size() != out.draft_tokens) {
+    in.fail("acceptance", "has " + std::to_string(out.acceptance.size()) +
+                              " numbers; expected draft-tokens, " +
+                              std::to_string(out.draft_tokens));
+  }
+}
+
 void read_server(TomlFields& in, ModelledServer& out) {
   in.text("device", out.device);
   in.text("model", out.model);
   in.text("layout", out.layout);
   in.one_of("kv", out.step.kv, {"bf16", "fp8", "f32"});
   in.flag("sequence-parallel", out.step.sequence_parallel);
+  in.flag("expert-exchange", out.step.expert_exchange);
   in.number("memory-fraction", out.step.memory_fraction, 0, 1);
   in.whole("max-running", out.max_running, 1, 1u << 16);
   in.whole("chunk-tokens", out.chunk_tokens, 64, 1u << 24);
@@ -73,6 +98,8 @@ void read_server(TomlFields& in, ModelledServer& out) {
   in.number("state-share", out.state_share, 0, 1);
   in.number("kv-tokens", out.kv_tokens, 0, kMost);
   in.number("host-gb", out.host_gb, 0, 1e6);
+  in.table("speculation", [&](TomlFields& fields) { read_speculation(fields, out.speculation); });
+  out.step.drafts = out.speculation.draft_tokens > 0;
 }
 
 void read_live(TomlFields& in, LiveServer& out) {
@@ -108,8 +135,10 @@ Scenario read_fields(TomlFields in, const std::string& path) {
   out.has_server = in.has("server") || !in.has("live");
   in.table("server", [&](TomlFields& fields) { read_server(fields, out.server); });
   in.table("live", [&](TomlFields& fields) { read_live(fields, out.live); });
+  in.texts("grid", out.grid);
+  in.tables("figure", [&](TomlFields& fields) { out.figures.push_back(read_sweep_figure(fields)); });
   in.finish();
-  out.pace.seed = out.faults.seed = out.seed;
+  out.pace.seed = out.faults.seed = out.server.speculation.seed = out.seed;
   out.pace.sub_agents = out.trace.sub_agents;
   return out;
 }

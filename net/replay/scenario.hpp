@@ -11,7 +11,9 @@
 #include "net/replay/live_server.hpp"
 #include "net/replay/modelled_replay.hpp"
 #include "net/replay/session_pacer.hpp"
+#include "net/replay/sweep_figures.hpp"
 #include "net/trace/trace.hpp"
+#include "runtime/sim/speculation.hpp"
 #include "runtime/sim/step_options.hpp"
 
 namespace net {
@@ -36,6 +38,7 @@ struct ModelledServer {
   double state_share = 0;  // of a split arena; 0: unified
   double kv_tokens = 0;    // the arena holds so many tokens of KV beside its states; 0: all it can
   double host_gb = 0;      // host memory of a rank, GB
+  runtime::SpeculationConfig speculation;
 };
 
 struct Scenario {
@@ -48,6 +51,9 @@ struct Scenario {
   ModelledServer server;
   bool has_server = true;  // false: it has a live one alone
   LiveServer live;
+  // A sweep's, when it is given none; and what its points are held to.
+  std::vector<std::string> grid;
+  std::vector<SweepFigure> figures;
 };
 
 // Throws std::runtime_error naming file and key, what is wrong and what would be right.

@@ -68,4 +68,13 @@ std::string with_overrides(std::string_view toml, const std::string& path,
   return out.str();
 }
 
+std::string without_sweep(std::string_view toml, const std::string& path) {
+  toml::table root = runtime::parse_toml(toml, path);
+  root.erase("grid");
+  root.erase("figure");
+  std::ostringstream out;
+  out << root << "\n";
+  return out.str();
+}
+
 }  // namespace net

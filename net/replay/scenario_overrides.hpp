@@ -24,4 +24,7 @@ Override parse_override(std::string_view text);
 std::string with_overrides(std::string_view toml, const std::string& path,
                            const std::vector<Override>& overrides);
 
+// The scenario of one point: without what it says of sweeps (`grid`, `figure`).
+std::string without_sweep(std::string_view toml, const std::string& path);
+
 }  // namespace net

@@ -68,6 +68,10 @@ json::object run_scenario(const Scenario& scenario, const Trace& trace,
   out["sessions"] = sessions.size();
   out["server"] = server_facts(scenario, setup);
   for (auto& [key, value] : replay.result()) out[key] = value;
+  if (setup.speculation) {
+    out["accept_length"] = rounded(setup.speculation->accept_length());
+    out["verify_width"] = rounded(setup.speculation->verify_width());
+  }
   const double ranks = setup.model->layout().ranks();
   out["output_tokens_per_s_per_device"] =
       rounded(out["output_tokens_per_s"].to_number<double>() / ranks);

@@ -12,6 +12,15 @@ namespace {
 
 constexpr uint32_t kNoCap = std::numeric_limits<uint32_t>::max();
 
+std::vector<uint32_t> in_order(std::vector<uint32_t> sessions, const Pace& pace, uint32_t round) {
+  if (!pace.shuffle) return sessions;
+  const runtime::CounterRandom random(pace.seed + round, "session order");
+  std::stable_sort(sessions.begin(), sessions.end(), [&](uint32_t a, uint32_t b) {
+    return random.bits(a) < random.bits(b);
+  });
+  return sessions;
+}
+
 }  // namespace
 
 SessionPacer::SessionPacer(const Trace& trace, const Pace& pace,
@@ -62,7 +71,7 @@ void SessionPacer::plan_starts(const std::vector<uint32_t>& sessions) {
   uint64_t offset_ns = 0, draws = 0;
   for (uint32_t round = 0; round < pace_.repeat; ++round) {
     uint64_t last_ns = offset_ns;
-    for (const uint32_t session : sessions) {
+    for (const uint32_t session : in_order(sessions, pace_, round)) {
       if (requests_[session].empty()) continue;
       uint64_t at_ns = offset_ns;
       if (pace_.spread_s > 0) {

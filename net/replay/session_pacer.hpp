@@ -29,6 +29,8 @@ struct Pace {
   bool think = true;      // false: the next request follows its answer at once (closed loop)
   bool sub_agents = true;  // false: the sessions' main conversations alone
   uint32_t repeat = 1;    // how many times the trace is played, one after the other
+  // Sessions that have no time of their own begin in an order drawn by the seed; else the trace's.
+  bool shuffle = false;
   double until_s = 0;      // nothing is sent from then on; 0: all is
   // Sessions start at random within so many seconds instead of at their recorded time.
   double spread_s = 0;

@@ -66,10 +66,19 @@ std::string last_line(const std::string& text) {
 Sweep::Sweep(const SweepOptions& options) : options_(options) {
   scenario_ =
       with_overrides(runtime::read_text(options.scenario), options.scenario, options.settings);
-  name_ = parse_scenario(scenario_, options.scenario).name;
+  const Scenario whole = parse_scenario(scenario_, options.scenario);
+  name_ = whole.name;
+  figures_ = whole.figures;
+  if (options_.grid.empty()) {
+    for (const std::string& axis : whole.grid) options_.grid.push_back(parse_grid_axis(axis));
+  }
+  if (options_.grid.empty())
+    throw std::invalid_argument("grid: " + options.scenario +
+                                " has none; expected `grid` in it, or --grid");
+  scenario_ = without_sweep(scenario_, options.scenario);
   if (name_.empty()) name_ = fs::path(options.scenario).stem().string();
   std::set<std::string> names;
-  for (const std::vector<Override>& settings : grid_points(options.grid)) {
+  for (const std::vector<Override>& settings : grid_points(options_.grid)) {
     SweepPoint point;
     point.settings = settings;
     point.name = name_of(settings);
@@ -90,6 +99,10 @@ std::string Sweep::file(const SweepPoint& point, const char* ending) const {
 bool Sweep::is_done(const SweepPoint& point) const {
   return fs::exists(file(point, ".json")) && fs::exists(file(point, ".toml")) &&
          runtime::read_text(file(point, ".toml")) == point.scenario;
+}
+
+std::vector<runtime::DeviceFigure> Sweep::figures() const {
+  return predicted_figures(name_, figures_, points_);
 }
 
 bool Sweep::run(std::ostream& log) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "net/replay/sweep_figures.hpp"
 #include "net/replay/sweep_grid.hpp"
 
 namespace net {
@@ -40,6 +41,8 @@ class Sweep {
   // Plays what is missing and tells `log` as it goes. False: some failed, and it said which.
   bool run(std::ostream& log);
   const std::vector<SweepPoint>& points() const { return points_; }
+  // What the scenario holds the points to, as far as they were played.
+  std::vector<runtime::DeviceFigure> figures() const;
   // The scenario's own name, else its file's.
   const std::string& name() const { return name_; }
   const std::string& scenario() const { return scenario_; }  // that the grid is put on
@@ -51,6 +54,7 @@ class Sweep {
   SweepOptions options_;
   std::string name_, scenario_;
   std::vector<SweepPoint> points_;
+  std::vector<SweepFigure> figures_;
 };
 
 }  // namespace net

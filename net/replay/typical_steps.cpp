@@ -28,6 +28,7 @@ void TypicalSteps::add_to(Steps& steps, uint64_t size, const runtime::StepShape&
   sums.all.prefill_pairs += shape.prefill_pairs;
   sums.all.decode_tokens += shape.decode_tokens;
   sums.all.decode_context += shape.decode_context;
+  sums.all.verify_parts += shape.verify_parts;
 }
 
 runtime::StepShape TypicalSteps::median(const Steps& steps) {
@@ -45,6 +46,7 @@ runtime::StepShape TypicalSteps::median(const Steps& steps) {
     out.prefill_pairs = sums.all.prefill_pairs / static_cast<double>(sums.steps);
     out.decode_tokens = mean(sums.all.decode_tokens, sums.steps);
     out.decode_context = mean(sums.all.decode_context, sums.steps);
+    out.verify_parts = sums.all.verify_parts / static_cast<double>(sums.steps);
     return out;
   }
   return {};

@@ -72,14 +72,6 @@ bool DeviceFigure::is_miss() const {
   return is_tested() ? !passes() : std::fabs(error()) > kFarOff;
 }
 
-DeviceFigure& DeviceFigure::against(double value) {
-  published = value;
-  return *this;
-}
-DeviceFigure& DeviceFigure::against(std::string text) {
-  said = std::move(text);
-  return *this;
-}
 DeviceFigure& DeviceFigure::within(double part) {
   VERIFY(published.has_value());
   return at_least(*published * (1 - part)).at_most(*published * (1 + part));
@@ -91,22 +83,6 @@ DeviceFigure& DeviceFigure::at_least(double value) {
 DeviceFigure& DeviceFigure::at_most(double value) {
   high = value;
   return *this;
-}
-DeviceFigure& DeviceFigure::is(FigureKind what) {
-  kind = what;
-  return *this;
-}
-
-DeviceFigure& FigureGroup::add(std::string name, std::string unit, double predicted,
-                               std::string source) {
-  DeviceFigure figure;
-  figure.group = name_;
-  figure.name = std::move(name);
-  figure.unit = std::move(unit);
-  figure.predicted = predicted;
-  figure.source = std::move(source);
-  figures_.push_back(std::move(figure));
-  return figures_.back();
 }
 
 void write_figures(std::ostream& out, const std::vector<DeviceFigure>& figures) {

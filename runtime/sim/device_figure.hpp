@@ -25,12 +25,9 @@ struct DeviceFigure {
   std::optional<double> low, high;
   FigureKind kind = FigureKind::kHeldOut;
 
-  DeviceFigure& against(double value);
-  DeviceFigure& against(std::string text);
   DeviceFigure& within(double part);  // of the published number
   DeviceFigure& at_least(double value);
   DeviceFigure& at_most(double value);
-  DeviceFigure& is(FigureKind what);
 
   bool is_tested() const { return low || high; }
   bool passes() const { return (!low || predicted >= *low) && (!high || predicted <= *high); }
@@ -39,19 +36,7 @@ struct DeviceFigure {
   bool is_miss() const;
 };
 
-// Figures of one group, in order.
-class FigureGroup {
- public:
-  FigureGroup(std::string name, std::vector<DeviceFigure>& figures)
-      : name_(std::move(name)), figures_(figures) {}
-  // The reference is good until the next one is added.
-  DeviceFigure& add(std::string name, std::string unit, double predicted, std::string source = "");
-
- private:
-  std::string name_;
-  std::vector<DeviceFigure>& figures_;
-};
-
+// A table with errors and provenance, in groups, then how many are accepted, and the misses.
 void write_figures(std::ostream& out, const std::vector<DeviceFigure>& figures);
 
 }  // namespace runtime

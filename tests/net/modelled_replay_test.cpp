@@ -67,6 +67,35 @@ TEST_CASE("Every request of a scenario is accounted for", "[replay]") {
   CHECK(table.str().find("  requests                  120\n") != std::string::npos);
 }
 
+TEST_CASE("A server that speculates decodes faster, by a profile and the seed", "[replay]") {
+  const auto trace = agent_trace(2, 10, 4);
+  const auto play = [&](const std::string& speculation) {
+    return net::run_scenario(net::parse_scenario(kScenario + speculation, "s.toml"), trace,
+                             SLUICE_SOURCE_DIR "/config");
+  };
+  const std::string table = "[server.speculation]\n";
+  const auto plain = play("");
+  const auto drafts = play(table + "accept-length = 4\nconfidence-spread = 0.5\n");
+  CHECK(plain.find("accept_length") == plain.end());
+  CHECK(drafts.at("accept_length").to_number<double>() == Approx(4).epsilon(0.05));
+  CHECK(drafts.at("verify_width").to_number<double>() == 8);
+  CHECK(json::serialize(drafts) ==
+        json::serialize(play(table + "accept-length = 4\nconfidence-spread = 0.5\n")));
+  const auto between = [](const json::object& result) {
+    return result.at("itl_s").at("p50").to_number<double>();
+  };
+  CHECK(between(drafts) < 0.5 * between(plain));
+  CHECK(play(table + "draft-tokens = 2\nacceptance = [1, 1]\n").at("accept_length") == 3.0);
+  const auto refused = [&](const std::string& keys, const std::string& message) {
+    CHECK_THROWS_WITH(play(table + keys), Catch::Contains("server.speculation." + message));
+  };
+  refused("trim = true\n", "acceptance is needed");
+  refused("accept-length = 2\nacceptance = [0.5]\n", "acceptance is needed");
+  refused("acceptance = [0.5]\n", "acceptance has 1 numbers; expected draft-tokens, 7");
+  refused("acceptance = [2]\n", "acceptance holds something else than numbers from 0 to 1");
+  refused("draft-tokens = 2\naccept-length = 3\n", "accept-length must be above 1 and below");
+}
+
 TEST_CASE("Nobody waits when there is room, and more memory never hits less", "[replay]") {
   const auto trace = agent_trace(3, 30, 5);
   double last = -1;
@@ -117,7 +146,7 @@ TEST_CASE("A scenario that cannot be is refused by file and key", "[replay]") {
   CHECK(complaint("") == "s.toml: trace is missing; expected a table with `files`");
   CHECK(complaint("[trace]\n") == "s.toml: trace.files is missing; expected the paths of one trace");
   CHECK(complaint("nam = 1\n" + trace) ==
-        "s.toml: nam is unknown; known are faults, live, name, pace, seed, server, slo, trace");
+        "s.toml: nam is unknown; known are faults, figure, grid, live, name, pace, seed, server, slo, trace");
   CHECK(complaint(trace + "[pace]\nmode = 'ajar'") ==
         "s.toml: pace.mode is \"ajar\"; expected one of \"open\", \"closed\", \"serial\"");
   CHECK(complaint(trace + "[pace]\nmode = 'open'\nconcurrency = 3") ==

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "net/replay/session_pacer.hpp"
@@ -166,6 +167,25 @@ TEST_CASE("Starts that are spread fill the time given, as the seed says", "[repl
   CHECK(sum / 400 == Approx(500).margin(60));  // four standard deviations
   pace.seed = 6;
   CHECK_FALSE(sent == play(trace, pace, 1));
+}
+
+TEST_CASE("Shuffled sessions begin in an order that the seed draws, each once", "[replay]") {
+  const net::Trace trace = chats(12, 1, net::TraceClock::kOwn);
+  const auto order = [&](bool shuffle, uint64_t seed) {
+    Pace pace;
+    pace.shuffle = shuffle;
+    pace.seed = seed;
+    pace.phases = {{0, 1}};
+    std::vector<uint32_t> requests;
+    for (const Sent& sent : play(trace, pace, 1)) requests.push_back(sent.request);
+    return requests;
+  };
+  const auto drawn = order(true, 1);
+  CHECK(order(false, 1) == all(trace));
+  CHECK(drawn != all(trace));
+  CHECK(drawn == order(true, 1));
+  CHECK(drawn != order(true, 2));
+  CHECK(std::set<uint32_t>(drawn.begin(), drawn.end()).size() == 12);
 }
 
 TEST_CASE("A trace that is played again goes on where its last session began", "[replay]") {

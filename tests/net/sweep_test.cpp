@@ -117,7 +117,8 @@ TEST_CASE("A setting that cannot be is refused by name", "[replay]") {
   CHECK(refused({"server.layuot", "TP8"}).find("s.toml: server.layuot is unknown; known are ") ==
         0);
   CHECK(refused({"severs.layout", "TP8"}) ==
-        "s.toml: severs is unknown; known are faults, live, name, pace, seed, server, slo, trace");
+        "s.toml: severs is unknown; known are faults, figure, grid, live, name, pace, "
+        "seed, server, slo, trace");
   CHECK(refused({"name.first", "x"}) ==
         "s.toml: name.first cannot be set: name is no table");
   CHECK(refused({"server.host-gb", "many"}) ==
@@ -126,6 +127,37 @@ TEST_CASE("A setting that cannot be is refused by name", "[replay]") {
         "\"server.layout\" is no setting; expected KEY=VALUE, as in server.layout=TP8");
   CHECK(complaint([] { net::with_overrides("a = 1\nb = \n", "s.toml", {}); }).find("s.toml:2: ") ==
         0);
+}
+
+TEST_CASE("A scenario holds its own sweep and what that is held to", "[replay]") {
+  const std::string text = "grid = [\"server.layout=TP8,TP8-DCP8\", \"seed=1,2\"]\n" + kScenario +
+                           "[[figure]]\nname = \"more\"\nresult = \"output_tokens_per_s\"\n"
+                           "at = \"server.layout=TP8-DCP8\"\nover = [\"server.layout=TP8\"]\n"
+                           "published = 2\nwithin = 0.5\n"
+                           "[[figure]]\nname = \"p99\"\nresult = \"itl_s.p99\"\nunit = \"s\"\n"
+                           "at = [\"server.layout=TP8\", \"seed=2\"]\n"
+                           "[[figure]]\nname = \"not played\"\nresult = \"finished\"\n"
+                           "at = \"server.layout=PP8\"\n";
+  const net::Scenario scenario = net::parse_scenario(text, "s.toml");
+  CHECK(scenario.grid.size() == 2);
+  REQUIRE(scenario.figures.size() == 3);
+  const Override tp8{"server.layout", "TP8"}, dcp8{"server.layout", "TP8-DCP8"};
+  const std::vector<net::SweepPoint> points = {
+      point({tp8, {"seed", "1"}}, 100, 0.1, 0.5), point({tp8, {"seed", "2"}}, 140, 0.2, 0.5),
+      point({dcp8, {"seed", "1"}}, 300, 0.1, 0.5), point({dcp8, {"seed", "2"}}, 280, 0.1, 0.5)};
+  const auto figures = net::predicted_figures("g", scenario.figures, points);
+  REQUIRE(figures.size() == 2);
+  CHECK(figures[0].group == "g");
+  CHECK(figures[0].predicted == Approx(290.0 / 120.0));
+  CHECK(figures[0].source == "2 points, 2 to 3");  // of the same seeds: 300 / 100, 280 / 140
+  CHECK(figures[0].passes());
+  CHECK(figures[1].predicted == 0.2);
+  CHECK(figures[1].unit == "s");
+  CHECK(figures[1].source == "1 point");
+  CHECK(net::parse_scenario(net::without_sweep(text, "s.toml"), "s.toml").figures.empty());
+  CHECK(complaint([&] {
+          net::parse_scenario(text + "[[figure]]\nname = \"x\"\nresult = \"finished\"\n", "s.toml");
+        }) == "s.toml: figure[3].at is missing; expected settings of the grid as KEY=VALUE");
 }
 
 TEST_CASE("Traces lie beside their scenario or where one says", "[replay]") {

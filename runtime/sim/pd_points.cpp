@@ -1,4 +1,4 @@
-#include "runtime/sim/figure_inputs.hpp"
+#include "runtime/sim/pd_points.hpp"
 
 #include <charconv>
 #include <sstream>
@@ -68,12 +68,5 @@ std::vector<PdPoint> read_pd_points(const std::string& path) {
   }
   return points;
 }
-
-FigureInputs::FigureInputs(const std::string& config_directory)
-    : gb300(read_device(config_directory + "/devices/gb300.toml")),
-      gb200(read_device(config_directory + "/devices/gb200.toml")),
-      b300(read_device(config_directory + "/devices/b300.toml")),
-      k3(ModelGeometry::load(config_directory + "/geometries/kimi-k3.json")),
-      pd_points(read_pd_points(config_directory + "/figures/pd-frontier.csv")) {}
 
 }  // namespace runtime
