@@ -51,11 +51,12 @@ KERNEL_FN void block_tile(const typename PanelRow<kType>::Stored* w, size_t pane
   tile.add_to(total, total_step, first);
 }
 
-// One group of rows: every weight is used once, so panels stream from memory, P at a time.
+// One group of rows: every weight is used once, so panels stream from memory, P at a time. A single
+// stream has to be asked for further ahead than two, which then get in their own way.
 template <DType kType, int R, int P>
 KERNEL_FN void stream_panels(const GemmPart& part, size_t panel, float* total) {
   using Stored = typename PanelRow<kType>::Stored;
-  constexpr ptrdiff_t kAhead = 2048;
+  constexpr ptrdiff_t kAhead = P == 1 ? 2048 : 512;
   const RowGroup& group = part.groups[0];
   const Stored* w = reinterpret_cast<const Stored*>(part.w->panel(panel));
   const size_t step = part.w->panel_bytes() / sizeof(Stored), inputs = part.w->k();

@@ -31,7 +31,7 @@ struct GemmPart {
   const PanelMatrix* w;
   const RowGroup* groups;  // at most kChunkGroups
   size_t group_count;
-  size_t panel_begin, panel_end;  // at most kChunkPanels
+  size_t panel_begin, panel_end;  // at most kChunkPanels; of one group x kChunkGroups
   float* y;                       // y[row * y_ld + output]
   size_t y_ld;
 

@@ -89,31 +89,34 @@ std::span<const PackedRows> MatmulEngine::pack(std::span<const RowSource> source
   return packed_;
 }
 
-// Parts are small enough that threads end together and long enough to stream. Those of one run of
-// panels follow each other, so that its weights come from memory once for all rows.
+// Parts get smaller towards the end, so that most weights are long streams and threads still end
+// together. Those of one run of panels follow each other, so that its weights come from memory once
+// for all rows.
 void MatmulEngine::cut(std::span<const Product> products) {
   parts_.clear();
-  size_t work = 0;  // panels times chunks of rows
+  size_t left = 0;  // panels times chunks of rows
   for (const Product& product : products) {
-    work +=
+    left +=
         ceil_div(product.w->n(), kPanel) * ceil_div(product.x.group_count, product.x.chunk_groups);
   }
-  constexpr size_t kPartsPerThread = 16;
-  const size_t share = work / (pool_.size() * kPartsPerThread), least = work / pool_.size();
+  const size_t least = left / pool_.size();
   for (size_t i = 0; i < products.size(); ++i) {
     const PackedRows& x = products[i].x;
     const size_t panels = ceil_div(products[i].w->n(), kPanel);
     // As many panels as the kernel takes together, unless that leaves a thread without work.
     const size_t rows = groups_[x.first_group].rows;
     const size_t together = std::clamp<size_t>(least, 1, x.group_count > 1 ? 1 : rows == 1 ? 4 : 2);
-    const size_t step = std::clamp(share / together * together, together, kChunkPanels);
-    for (size_t panel = 0; panel < panels; panel += step) {
+    const size_t most = kChunkPanels * (x.group_count > 1 ? 1 : kChunkGroups);
+    for (size_t panel = 0; panel < panels;) {
+      const size_t share = left / (2 * pool_.size()) / together * together;
+      const size_t end = std::min(panel + std::clamp(share, together, most), panels);
       for (size_t group = 0; group < x.group_count; group += x.chunk_groups) {
         parts_.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(panel),
-                          static_cast<uint32_t>(std::min(panel + step, panels)),
-                          static_cast<uint32_t>(group),
+                          static_cast<uint32_t>(end), static_cast<uint32_t>(group),
                           static_cast<uint32_t>(std::min(group + x.chunk_groups, x.group_count))});
+        left -= end - panel;
       }
+      panel = end;
     }
   }
 }
