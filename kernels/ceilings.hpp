@@ -25,8 +25,11 @@ class Ceilings {
   Ceilings(const Ceilings&) = delete;
   Ceilings& operator=(const Ceilings&) = delete;
 
-  // Short passes of all three in turn for about `seconds`, at least one of each; the best count.
-  CeilingRates measure(double seconds);
+  // Passes of all three in turn for about `seconds`, at least one of each; the best count. A pass
+  // lasts about `pass_s`, but half a millisecond at least. Compare work with passes as long as its
+  // own: for a moment a shared machine gives more than it gives for the time of a whole step, even
+  // to a loop that does nothing but read.
+  CeilingRates measure(double seconds, double pass_s = 0);
 
  private:
   struct Impl;

@@ -83,9 +83,10 @@ HWY_EXPORT(read_all);
 HWY_EXPORT(update_all);
 
 constexpr size_t kSetBytes = size_t{256} << 20;  // far beyond a last-level cache; passes rotate
-constexpr size_t kPassBytes = size_t{8} << 20;   // about half a millisecond: less than a time slice
-constexpr size_t kTurns = 100000;                // about half a millisecond
-constexpr size_t kPartsPerThread = 8;            // a disturbed thread leaves parts to the others
+// The shortest pass, about half a millisecond: less than a time slice. Longer ones are many of it.
+constexpr size_t kPassBytes = size_t{8} << 20;
+constexpr size_t kTurns = 100000;
+constexpr size_t kPartsPerThread = 8;  // a disturbed thread leaves parts to the others
 
 double steady_s() { return 1e-9 * static_cast<double>(steady_now_ns()); }
 
@@ -114,35 +115,57 @@ struct Ceilings::Impl {
     return now_s() - begin;
   }
 
-  // work(float* part, size_t count) over the next kPassBytes of the set.
-  template <class Work>
-  double bytes_per_second(const Work& work) {
-    const size_t parts = pool.size() * kPartsPerThread;
-    const size_t step = kPassBytes / sizeof(float) / parts / 256 * 256;
-    offset = (offset + kPassBytes) % kSetBytes;
-    auto* const data = reinterpret_cast<float*>(memory.data() + offset);
-    const double seconds = seconds_of([&] {
-      pool.parallel_for(parts, [&](size_t i, unsigned) { sink = work(data + i * step, step); });
-    });
-    return static_cast<double>(parts * step * sizeof(float)) / seconds;
+  // How many shortest passes, of which one takes `shortest()` seconds, last `pass_s` together.
+  template <class Pass>
+  static size_t repeats(double pass_s, const Pass& shortest) {
+    return pass_s <= 0 ? 1 : std::max<size_t>(1, static_cast<size_t>(pass_s / shortest()));
   }
 
-  CeilingRates pass() {
-    CeilingRates rates;
-    rates.read = bytes_per_second([](const float* part, size_t count) {
-      return HWY_DYNAMIC_DISPATCH(read_all)(part, count);
-    });
-    rates.update = 2 * bytes_per_second([](float* part, size_t count) {
-                     return HWY_DYNAMIC_DISPATCH(update_all)(part, count);
-                   });
+  // Seconds of work(float* part, size_t count) over the next repeat * kPassBytes of the set.
+  template <class Work>
+  double seconds_over(size_t repeat, const Work& work) {
     const size_t parts = pool.size() * kPartsPerThread;
+    auto* const data = reinterpret_cast<float*>(memory.data());
     const double seconds = seconds_of([&] {
-      pool.parallel_for(parts, [&](size_t, unsigned) {
+      pool.parallel_for(repeat * parts, [&](size_t i, unsigned) {
+        const size_t at = (offset + i / parts * kPassBytes) % kSetBytes / sizeof(float);
+        sink = work(data + at + i % parts * part_floats(), part_floats());
+      });
+    });
+    offset = (offset + repeat * kPassBytes) % kSetBytes;
+    return seconds;
+  }
+  size_t part_floats() const {
+    return kPassBytes / sizeof(float) / (pool.size() * kPartsPerThread) / 256 * 256;
+  }
+
+  template <class Work>
+  double bytes_per_second(double pass_s, const Work& work) {
+    const size_t repeat = repeats(pass_s, [&] { return seconds_over(1, work); });
+    const size_t floats = repeat * pool.size() * kPartsPerThread * part_floats();
+    return static_cast<double>(floats * sizeof(float)) / seconds_over(repeat, work);
+  }
+
+  double seconds_of_turns(size_t repeat) {
+    return seconds_of([&] {
+      pool.parallel_for(repeat * pool.size() * kPartsPerThread, [&](size_t, unsigned) {
         sink = HWY_DYNAMIC_DISPATCH(multiply_for)(kTurns / kPartsPerThread, sink);
       });
     });
-    const size_t operations = HWY_DYNAMIC_DISPATCH(operations_per_turn)();
-    rates.flops = static_cast<double>(operations * (kTurns / kPartsPerThread) * parts) / seconds;
+  }
+
+  CeilingRates pass(double pass_s) {
+    CeilingRates rates;
+    rates.read = bytes_per_second(pass_s, [](const float* part, size_t count) {
+      return HWY_DYNAMIC_DISPATCH(read_all)(part, count);
+    });
+    rates.update = 2 * bytes_per_second(pass_s, [](float* part, size_t count) {
+                     return HWY_DYNAMIC_DISPATCH(update_all)(part, count);
+                   });
+    const size_t repeat = repeats(pass_s, [&] { return seconds_of_turns(1); });
+    const size_t turns = repeat * pool.size() * (kTurns / kPartsPerThread * kPartsPerThread);
+    rates.flops = static_cast<double>(HWY_DYNAMIC_DISPATCH(operations_per_turn)() * turns) /
+                  seconds_of_turns(repeat);
     return rates;
   }
 
@@ -159,11 +182,11 @@ Ceilings::Ceilings(unsigned threads, std::function<double()> now_s)
 
 Ceilings::~Ceilings() = default;
 
-CeilingRates Ceilings::measure(double seconds) {
+CeilingRates Ceilings::measure(double seconds, double pass_s) {
   const double end = impl_->now_s() + seconds;
   CeilingRates best;
   do {
-    best.keep_best(impl_->pass());
+    best.keep_best(impl_->pass(pass_s));
   } while (impl_->now_s() < end);
   return best;
 }

@@ -57,7 +57,7 @@ class Run {
     double since_ceilings = budget_s;
     for (double total = 0; total < budget_s || times.size() < 5; total += times.back()) {
       if (since_ceilings > 0.05) {
-        rates.keep_best(ceilings_.measure(0.03));
+        rates.keep_best(ceilings_.measure(0.03, times.empty() ? 0 : times.back()));
         since_ceilings = 0;
       }
       const double begin = seconds(clock);
