@@ -98,6 +98,8 @@ EngineHost::EngineHost(const runtime::EngineConfig& config, const ModelFactory& 
   facts_.tokenizer = std::move(loaded.tokenizer);
   facts_.info = make_info(config, *loaded.model, loaded.digest, threads);
   facts_.info.context_length = facts_.limits.context_length;
+  facts_.info.states_max = facts_.cache->slots_max();
+  facts_.info.pages_max = facts_.cache->pool().pages_beside(0);
   facts_.info.has_tokenizer = facts_.tokenizer != nullptr;
   facts_.scheduler.context_length = facts_.limits.context_length;
   facts_.scheduler.page_tokens = config.page_tokens;

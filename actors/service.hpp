@@ -71,6 +71,7 @@ struct ServiceInfo {       // static facts for /get_server_info and /v1/models
   uint32_t context_length = 0, vocab_size = 0, page_tokens = 0, chunk_tokens = 0, max_running = 0,
            max_queue = 0, threads = 0;
   uint64_t weight_bytes = 0, arena_bytes = 0, state_bytes = 0, page_bytes = 0;
+  uint64_t states_max = 0, pages_max = 0;  // what the arena holds when it holds nothing else
   std::string kernel_target, device, kv_dtype;
   uint64_t weights_digest = 0;  // of all tensors and config.json
   std::string host_cache_note;  // what became of the spill file; empty: there was none

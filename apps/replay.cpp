@@ -143,12 +143,16 @@ void write_pictures(const std::string& directory, const boost::json::object& res
 void add_run(CLI::App& app) {
   struct Run : Play {
     std::string json, plot;
+    bool no_skip = false;
   };
   auto* command = app.add_subcommand("run", "Play a scenario on its modelled server");
   auto run = std::make_shared<Run>();
   add_play_options(*command, *run);
   command->add_option("--json", run->json, "Write the result to this file too");
   command->add_option("--plot", run->plot, "Directory for pictures (SVG) and report.html");
+  command->add_flag("--no-skip", run->no_skip,
+                    "Make every step by itself, also where many decide nothing: the same result, "
+                    "later");
   command->final_callback([run] {
     const std::string text = scenario_text(*run);
     net::Scenario scenario = net::parse_scenario(text, run->scenario);
@@ -159,7 +163,7 @@ void add_run(CLI::App& app) {
     const net::Trace trace = net::read_trace(scenario.trace.files, run->options);
     std::vector<net::Picture> pictures;
     const auto result = net::run_scenario(scenario, trace, runtime::shipped_config(),
-                                          run->plot.empty() ? nullptr : &pictures);
+                                          run->plot.empty() ? nullptr : &pictures, !run->no_skip);
     net::print_result(result, std::cout);
     if (!run->json.empty()) runtime::write_file(run->json, as_json(result));
     if (!run->plot.empty()) write_pictures(run->plot, result, pictures, text);

@@ -7,7 +7,8 @@
 
 namespace memory {
 
-HybridCache::HostMatch HybridCache::match_host(const Open& request, const Match& match) {
+HybridCache::HostMatch HybridCache::match_host(const Open& request, const Match& match,
+                                               std::optional<NodeId> checkpoint) {
   HostMatch best;
   if (host_.empty()) return best;
   const auto& [page_tokens, grid, cap] = tree_.config();
@@ -16,7 +17,7 @@ HybridCache::HostMatch HybridCache::match_host(const Open& request, const Match&
   // Only what is deeper than the device's own is of interest: the names start there.
   uint32_t position = match.position;
   PrefixHash prefix =
-      match.checkpoint ? tree_.node(*match.checkpoint).prefix : root_prefix(request.key.name_space);
+      checkpoint ? tree_.node(*checkpoint).prefix : root_prefix(request.key.name_space);
   std::vector<HostBlock> pages;
   while (position + page_tokens <= limit) {
     prefix = next_prefix(prefix, key.subspan(position, page_tokens));

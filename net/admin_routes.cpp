@@ -110,6 +110,8 @@ Response server_info(ServerContext& context, const RequestView&) {
       {"arena_bytes", info.arena_bytes},
       {"state_bytes", info.state_bytes},
       {"page_bytes", info.page_bytes},
+      {"states_max", info.states_max},
+      {"pages_max", info.pages_max},
       {"state_slots", now.pools.states.total},
       {"kv_pages", now.pools.pages.total},
       {"host_cache", json::object{{"max_bytes", now.pools.host.bytes_max},

@@ -165,8 +165,11 @@ void write_gauges(Writer& out, const actors::ServiceMetrics& engine,
   out.gauge("host_cache_pages", "KV pages in host memory.", host.pages);
   out.gauge("max_total_num_tokens", "KV rows in all pages.", total_tokens);
   out.gauge("page_size", "Tokens of one KV page.", page_tokens);
-  out.gauge("num_pages", "KV pages.", pages.total);
-  out.gauge("num_states", "State slots.", states.total);
+  out.gauge("num_pages", "KV pages held, cached, or with room in what is free now.", pages.total);
+  out.gauge("num_states", "State slots, likewise.", states.total);
+  out.gauge("num_pages_max", "KV pages that the arena holds beside nothing else.",
+            static_cast<double>(info.pages_max));
+  out.gauge("num_states_max", "State slots, likewise.", static_cast<double>(info.states_max));
   out.gauge("context_len", "Longest sequence, prompt and output.", info.context_length);
   out.gauge("weight_memory_usage_gb", "Weights, GiB.",
             static_cast<double>(info.weight_bytes) / kBytesPerGb);

@@ -55,6 +55,9 @@ class PlanBuilder {
   std::optional<StepPlan> build(std::span<Sequence* const> running, PlanHead& head,
                                 PlannedStep& planned);
 
+  // As if so many plans had been built.
+  void skip(uint32_t steps) { last_step_ += steps; }
+
   // A plan without a Forward.
   static StepPlan head_only(PlanHead& head);
 

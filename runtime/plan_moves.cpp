@@ -103,6 +103,16 @@ void log_moves(const StepPlan& plan, const PlannedStep& planned, memory::MoveLog
   moves.rows();
 }
 
+void log_decode(SequenceId sequence, SlotId working, uint32_t position, uint64_t step,
+                memory::MoveLog& log) {
+  MoveRecord record = memory::move_by(MoveKind::kWrite, BlockKind::kState, sequence);
+  record.step = step;
+  record.target = place(working);
+  record.position = position;
+  record.count = 1;
+  log.append(record);
+}
+
 void log_step_done(uint64_t step, memory::MoveLog& log) {
   MoveRecord record = memory::move_of(MoveKind::kStepDone, BlockKind::kState);
   record.step = step;

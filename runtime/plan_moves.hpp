@@ -11,6 +11,10 @@ namespace runtime {
 // record already. `planned` is what was remembered of it.
 void log_moves(const StepPlan& plan, const PlannedStep& planned, memory::MoveLog& log);
 
+// Of a plan that is not spelled out: a row of one token.
+void log_decode(SequenceId sequence, SlotId working, uint32_t position, uint64_t step,
+                memory::MoveLog& log);
+
 // The result of `step` is back.
 void log_step_done(uint64_t step, memory::MoveLog& log);
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -134,6 +135,14 @@ class Scheduler {
   void absorb(SchedulerEvent event, std::vector<SchedulerOutput>& out);
   void plan(uint64_t now_us, std::vector<SchedulerOutput>& out);
   void handle(SchedulerEvent event, uint64_t now_us, std::vector<SchedulerOutput>& out);  // both
+  // How many results in a row decide nothing: each row's next token and the next plan of the same
+  // rows is all that follows from them, if no other event comes between. 0: the next one may.
+  uint32_t steady_steps() const;
+  // The output number `index` (from 0) of a sequence.
+  using TokenSource = std::function<TokenId(SequenceId sequence, uint32_t index)>;
+  // As if so many results had been absorbed and planned for, one after another, but for what would
+  // have been sent: at most steady_steps(). The plans under way are then the same many steps on.
+  void skip(uint32_t steps, const TokenSource& tokens);
   SchedulerStats stats() const;
   std::optional<uint64_t> next_deadline_us() const;
   bool idle() const;   // nothing queued, running or in flight

@@ -1,5 +1,6 @@
 // The parts of the scheduler core. What an event means stands in scheduler.cpp, what a result means
-// in scheduler_results.cpp, and how a sequence's admission or life ends in scheduler_ends.cpp.
+// in scheduler_results.cpp, how a sequence's admission or life ends in scheduler_ends.cpp, and what
+// a run of results leaves that decide nothing in scheduler_steady.cpp.
 #pragma once
 
 #include <deque>
@@ -62,6 +63,12 @@ struct Scheduler::Impl {
   void log_head();  // what the head moves, before it is sent
   void grow();
   void admit();
+
+  // ---- runs of steps ----
+  uint32_t steady_steps() const;
+  uint32_t steady_steps(const Sequence& sequence) const;
+  bool is_plain(const PlannedStep& planned) const;
+  void skip(uint32_t steps, const TokenSource& tokens);
 
   Sequence* find(SequenceId id) {
     const auto found = sequences.find(id);

@@ -101,14 +101,14 @@ inline std::vector<TokenId> Sequence::tokens() const {
 
 inline std::vector<memory::KeyElement> Sequence::key(uint32_t begin, uint32_t end) const {
   if (begin >= end) return {};
-  std::vector<memory::KeyElement> elements(end - begin);
-  // Two plain loops: prompts are long.
-  const TokenId* ids = prompt.ids().data();
   const uint32_t middle = std::clamp(prompt_tokens, begin, end);
-  for (uint32_t position = begin; position < middle; ++position)
-    elements[position - begin] = static_cast<uint32_t>(ids[position]);
+  std::vector<memory::KeyElement> elements;
+  elements.reserve(end - begin);
+  // Widened in one pass, as the unsigned numbers that they are: prompts are long.
+  const auto* ids = reinterpret_cast<const uint32_t*>(prompt.ids().data());
+  if (begin < middle) elements.insert(elements.end(), ids + begin, ids + middle);
   for (uint32_t position = middle; position < end; ++position)
-    elements[position - begin] = static_cast<uint32_t>(output[position - prompt_tokens]);
+    elements.push_back(static_cast<uint32_t>(output[position - prompt_tokens]));
   return elements;
 }
 

@@ -52,6 +52,7 @@ void ModelledReplay::run() {
     const uint64_t step_at = step_ns.value_or(kNever), due_at = due ? due->at_ns : kNever;
     const uint64_t phase_at = phase_ns.value_or(kNever);
     if (step_at <= due_at && step_at <= phase_at) {
+      if (config_.skip && server_.skip(std::min(due_at, phase_at), steps_to_next_leave())) continue;
       advance(step_at);
     } else if (phase_at <= due_at) {
       advance(std::max(phase_at, server_.now_ns()));
@@ -135,10 +136,46 @@ void ModelledReplay::on_step(uint64_t begin_ns, uint64_t end_ns, const runtime::
   busy_ns_ += end_ns - begin_ns;
   timeline_.count_prompt(shape.prefill_tokens);
   typical_steps_.add(shape);
-  peak_rows_ = std::max<uint64_t>(peak_rows_, shape.decode_rows + shape.prefill_rows);
+  count_peaks(shape.decode_rows + shape.prefill_rows);
+}
+
+void ModelledReplay::count_peaks(uint64_t rows) {
+  peak_rows_ = std::max(peak_rows_, rows);
   const memory::BlockCounts counts = server_.cache().pool().counts();
   peak_states_ = std::max(peak_states_, counts.states.held);
   peak_pages_ = std::max(peak_pages_, counts.pages.held);
+}
+
+void ModelledReplay::on_skipped(const runtime::SkippedSteps& skipped) {
+  const size_t steps = skipped.steps.size(), rows = skipped.rows.size();
+  std::optional<ReplayGauges> now;  // nothing changes it
+  for (const auto& [begin_ns, end_ns] : skipped.steps) {
+    if (timeline_.ends_before(end_ns)) {
+      if (!now) now = gauges();
+      timeline_.pass(end_ns, *now);
+    }
+    busy_ns_ += end_ns - begin_ns;
+    timeline_.count_output(rows);
+  }
+  steps_ += steps;
+  typical_steps_.add_decode(skipped.first, steps);
+  count_peaks(rows);
+  std::vector<PlayRecord*> records;
+  records.reserve(rows);
+  for (const runtime::SequenceId sequence : skipped.rows)
+    records.push_back(&open_.at(request_of(sequence)).record);
+  metrics_.tokens(skipped, records);
+}
+
+// How many tokens every client hears without one of them leaving.
+uint32_t ModelledReplay::steps_to_next_leave() const {
+  uint32_t steps = UINT32_MAX;
+  if (config_.faults.leave_share <= 0) return steps;
+  for (const auto& [id, open] : open_) {
+    if (open.leaves_after > open.record.output_tokens)
+      steps = std::min(steps, open.leaves_after - open.record.output_tokens - 1);
+  }
+  return steps;
 }
 
 void ModelledReplay::on_event(uint64_t now_ns, const runtime::SessionEvent& event) {

@@ -26,6 +26,7 @@ class ModelledReplay final : private runtime::VirtualServerSink {
     Pace pace;
     ClientFaults faults;
     ReplaySlo slo;
+    bool skip = true;  // runs of decode steps that decide nothing in one call; the result is the same
   };
   // Told of every request that ended, in order of time.
   using Listener = std::function<void(const PlayRecord&)>;
@@ -52,7 +53,10 @@ class ModelledReplay final : private runtime::VirtualServerSink {
   void on_event(uint64_t now_ns, const runtime::SessionEvent& event) override;
   void on_hit(uint64_t now_ns, const runtime::CacheHit& hit) override;
   void on_step(uint64_t begin_ns, uint64_t end_ns, const runtime::StepShape& shape) override;
+  void on_skipped(const runtime::SkippedSteps& skipped) override;
   void advance(uint64_t to_ns);
+  uint32_t steps_to_next_leave() const;
+  void count_peaks(uint64_t rows);
   ReplayGauges gauges() const;
   void send(const SessionPacer::Due& due);
   void heard(uint64_t now_ns, const runtime::SequenceToken& token);

@@ -35,6 +35,18 @@ void ReplayMetrics::token(PlayRecord& record, uint64_t now_ns) {
   record.last_ns = now_ns;
 }
 
+void ReplayMetrics::tokens(const runtime::SkippedSteps& skipped,
+                           const std::vector<PlayRecord*>& records) {
+  const auto& steps = skipped.steps;
+  for (PlayRecord* record : records) {
+    itl_.add(steps.front().end_ns - record->last_ns);
+    record->output_tokens += static_cast<uint32_t>(steps.size());
+    record->last_ns = steps.back().end_ns;
+  }
+  for (size_t i = 1; i < steps.size(); ++i)
+    itl_.add(steps[i].end_ns - steps[i - 1].end_ns, records.size());
+}
+
 bool ReplayMetrics::is_good(const PlayRecord& record) const {
   if (record.end != PlayEnd::kFinished || record.output_tokens == 0) return false;
   if (slo_.ttft_s > 0 && seconds(record.first_ns - record.sent_ns) > slo_.ttft_s) return false;

@@ -9,6 +9,7 @@
 
 #include "net/replay/time_distribution.hpp"
 #include "net/replay/session_pacer.hpp"
+#include "runtime/sim/virtual_server.hpp"
 
 namespace net {
 
@@ -31,6 +32,8 @@ class ReplayMetrics {
   explicit ReplayMetrics(const ReplaySlo& slo) : slo_(slo) {}
 
   void token(PlayRecord& record, uint64_t now_ns);  // heard by the client
+  // At each of `skipped`'s ends, by each of these: requests that have had their first token.
+  void tokens(const runtime::SkippedSteps& skipped, const std::vector<PlayRecord*>& records);
   void ended(const PlayRecord& record);
 
   // {"requests", "finished", ..., "ttft_s": {"mean", "p50", "p90", "p99", "max"}, ...} over

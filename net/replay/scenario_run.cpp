@@ -50,7 +50,8 @@ void print_row(const std::string& name, const std::string& value, std::ostream& 
 }  // namespace
 
 json::object run_scenario(const Scenario& scenario, const Trace& trace,
-                          const std::string& config_directory, std::vector<Picture>* pictures) {
+                          const std::string& config_directory, std::vector<Picture>* pictures,
+                          bool skip) {
   const ModelledSetup setup = make_modelled_setup(scenario.server, config_directory);
   PromptOptions options;
   options.block_tokens = scenario.trace.block_tokens;
@@ -58,8 +59,8 @@ json::object run_scenario(const Scenario& scenario, const Trace& trace,
   const PromptSource prompts(trace, options);
   runtime::StepModelClock clock(*setup.model, scenario.server.page_tokens);
   const std::vector<uint32_t> sessions = select_sessions(trace, scenario.trace, scenario.seed);
-  ModelledReplay replay({setup.server, scenario.pace, scenario.faults, scenario.slo}, trace,
-                        sessions, prompts, clock);
+  ModelledReplay replay({setup.server, scenario.pace, scenario.faults, scenario.slo, skip},
+                        trace, sessions, prompts, clock);
   replay.run();
   if (pictures != nullptr) *pictures = replay_pictures(replay, *setup.model);
   json::object out;

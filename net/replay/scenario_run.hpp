@@ -13,10 +13,11 @@
 namespace net {
 
 // {"scenario", "seed", "trace", "server", then what ModelledReplay::result() holds}. Equal
-// scenarios and traces give equal objects. `pictures`: where they are wanted too.
+// scenarios and traces give equal objects. `pictures`: where they are wanted too. Without `skip` every
+// step is made by itself; the result is the same.
 boost::json::object run_scenario(const Scenario& scenario, const Trace& trace,
                                  const std::string& config_directory,
-                                 std::vector<Picture>* pictures = nullptr);
+                                 std::vector<Picture>* pictures = nullptr, bool skip = true);
 
 // Its rows for people: a name and a value each, groups as one row.
 std::vector<std::pair<std::string, std::string>> result_rows(const boost::json::object& result);

@@ -80,8 +80,8 @@ json::object server_result(const ServerCounters& before, const ServerCounters& a
   out["host_pages_out"] = count(since("host_staged_out_total.page"));
   out["peak_states"] = count(peak.states);
   out["peak_pages"] = count(peak.pages);
-  out["states_max"] = count(after.value("num_states"));
-  out["pages_max"] = count(after.value("num_pages"));
+  out["states_max"] = count(after.value("num_states_max"));
+  out["pages_max"] = count(after.value("num_pages_max"));
   return out;
 }
 

@@ -17,6 +17,15 @@ void TypicalSteps::add(const runtime::StepShape& shape) {
   }
 }
 
+void TypicalSteps::add_decode(const runtime::StepShape& first, uint64_t steps) {
+  const uint64_t rows = first.decode_rows;
+  Sums& sums = decode_[rows];
+  sums.steps += steps;
+  sums.decode_rows += steps * rows;
+  sums.all.decode_tokens += steps * first.decode_tokens;
+  sums.all.decode_context += steps * first.decode_context + rows * (steps * (steps - 1) / 2);
+}
+
 void TypicalSteps::add_to(Steps& steps, uint64_t size, const runtime::StepShape& shape) {
   Sums& sums = steps[size];
   ++sums.steps;

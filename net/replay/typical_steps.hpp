@@ -12,6 +12,8 @@ namespace net {
 class TypicalSteps {
  public:
   void add(const runtime::StepShape& shape);
+  // So many of running sequences alone, each the next of the one before.
+  void add_decode(const runtime::StepShape& first, uint64_t steps);
 
   // The mean of the steps that are like the median one; empty: there was none.
   runtime::StepShape decode() const { return median(decode_); }    // by rows

@@ -1,131 +1,62 @@
 #include "runtime/sim/device_file.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <sstream>
-#include <stdexcept>
 
 #include "kernels/base/verify.hpp"
 #include "runtime/sim/device_keys.hpp"
 #include "runtime/text_file.hpp"
 #include "runtime/toml_document.hpp"
+#include "runtime/toml_fields.hpp"
 
 namespace runtime {
 namespace {
 
-class Reader {
- public:
-  Reader(const toml::table& root, const std::string& path) : root_(root), path_(path) {}
+constexpr double kMost = 1e30;  // of any constant
+constexpr std::array kProvenances = {Provenance::kTable, Provenance::kSpec, Provenance::kMeasured,
+                                     Provenance::kCalibrated, Provenance::kAssumed};
 
-  DeviceFile read() const {
-    check_keys(root_, {"name", "version", "stack", "form", "constants"}, "");
-    DeviceFile device;
-    device.path = path_;
-    device.name = text(root_, "name", "");
-    device.stack = text(root_, "stack", "");
-    device.version = version();
-    const std::string form = text(root_, "form", "");
-    if (form != "kernels" && form != "roofline") {
-      fail("form", "is \"" + form + "\"; expected \"kernels\" or \"roofline\"");
-    }
-    device.is_roofline = form == "roofline";
-    read_constants(device);
-    return device;
-  }
+// Some text, not an empty one.
+void read_text_of(TomlFields& in, std::string_view key, std::string& out) {
+  in.text(key, out);
+  if (in.has(key) && out.empty()) in.fail(key, "is empty; expected a text");
+}
 
- private:
-  [[noreturn]] void fail(const std::string& key, const std::string& problem) const {
-    throw std::runtime_error(path_ + ": " + key + " " + problem);
-  }
+DeviceConstant read_constant(TomlFields& in, const DeviceKey& key) {
+  DeviceConstant out;
+  out.key = key.key;
+  in.number("value", out.value, 0, kMost);
+  if (in.has("value") && key.positive && out.value == 0)
+    in.fail("value", "is 0; expected a number above 0");
+  size_t unit = 0;
+  in.one_of("unit", unit, {key.unit});
+  read_text_of(in, "source", out.source);
+  size_t provenance = 0;
+  in.one_of("provenance", provenance, {"T", "S", "M", "C", "A"});
+  in.finish();
+  in.require("value", "a number");
+  in.require("unit", '"' + std::string(key.unit) + '"');
+  in.require("provenance", "T (kernel table), S (specification), M (measured), C (calibrated) or "
+                           "A (assumed)");
+  in.require("source", "a text");
+  out.unit = key.unit;
+  out.provenance = kProvenances[provenance];
+  return out;
+}
 
-  void check_keys(const toml::table& table, std::initializer_list<std::string_view> known,
-                  const std::string& prefix) const {
-    for (const auto& [key, value] : table) {
-      const std::string_view name = key.str();
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      std::string list;
-      for (const auto& one : known) list += (list.empty() ? "" : ", ") + std::string(one);
-      fail(prefix + std::string(name), "is unknown; known are " + list);
-    }
-  }
-
-  std::string text(const toml::table& table, std::string_view key,
-                   const std::string& prefix) const {
-    const auto value = table[key].value<std::string>();
-    if (!value || value->empty()) fail(prefix + std::string(key), "is missing; expected a text");
-    return *value;
-  }
-
-  uint32_t version() const {
-    const auto value = root_["version"].value_exact<int64_t>();
-    if (!value || *value < 1 || *value > 1'000'000) {
-      fail("version", "is missing or no whole number from 1 to 1000000");
-    }
-    return static_cast<uint32_t>(*value);
-  }
-
-  void read_constants(DeviceFile& device) const {
-    const toml::table* constants = root_["constants"].as_table();
-    if (constants == nullptr) fail("constants", "is missing; expected a table");
-    const auto keys = device.is_roofline ? roofline_keys() : kernel_keys();
-    for (const auto& [key, value] : *constants) {
-      const std::string_view name = key.str();
-      const bool known =
-          std::any_of(keys.begin(), keys.end(), [&](const DeviceKey& k) { return k.key == name; });
-      if (!known) {
-        fail("constants." + std::string(name),
-             "is unknown for form = \"" + std::string(device.is_roofline ? "roofline" : "kernels") +
-                 "\"");
-      }
-    }
-    for (const DeviceKey& key : keys) {
-      const toml::table* constant = (*constants)[key.key].as_table();
-      if (constant == nullptr) {
-        fail("constants." + std::string(key.key), "is missing; expected { value, unit = \"" +
-                                                      std::string(key.unit) +
-                                                      "\", provenance, source }");
-      }
-      device.constants.push_back(read_constant(*constant, key));
+void read_constants(TomlFields& in, DeviceFile& device) {
+  const auto keys = device.is_roofline ? roofline_keys() : kernel_keys();
+  for (const DeviceKey& key : keys) {
+    in.table(key.key, [&](TomlFields& constant) {
+      device.constants.push_back(read_constant(constant, key));
       key.field(device.params) = device.constants.back().value;
-    }
+    });
   }
-
-  DeviceConstant read_constant(const toml::table& table, const DeviceKey& key) const {
-    const std::string prefix = "constants." + std::string(key.key) + ".";
-    check_keys(table, {"value", "unit", "provenance", "source"}, prefix);
-    DeviceConstant constant;
-    constant.key = key.key;
-    constant.unit = text(table, "unit", prefix);
-    if (constant.unit != key.unit) {
-      fail(prefix + "unit",
-           "is \"" + constant.unit + "\"; expected \"" + std::string(key.unit) + "\"");
-    }
-    constant.source = text(table, "source", prefix);
-    constant.provenance = provenance(text(table, "provenance", prefix), prefix);
-    const auto value = table["value"].value<double>();
-    if (!value) fail(prefix + "value", "is missing; expected a number");
-    if (!std::isfinite(*value) || *value < 0 || (key.positive && *value == 0)) {
-      std::ostringstream shown;
-      shown << "is " << *value << "; expected a number " << (key.positive ? "above 0" : "from 0");
-      fail(prefix + "value", shown.str());
-    }
-    constant.value = *value;
-    return constant;
-  }
-
-  Provenance provenance(const std::string& letter, const std::string& prefix) const {
-    for (const Provenance known : {Provenance::kTable, Provenance::kSpec, Provenance::kMeasured,
-                                   Provenance::kCalibrated, Provenance::kAssumed}) {
-      if (letter.size() == 1 && letter[0] == static_cast<char>(known)) return known;
-    }
-    fail(prefix + "provenance", "is \"" + letter +
-                                    "\"; expected T (kernel table), S (specification), M "
-                                    "(measured), C (calibrated) or A (assumed)");
-  }
-
-  const toml::table& root_;
-  const std::string& path_;
-};
+  in.finish();
+  for (const DeviceKey& key : keys)
+    in.require(key.key, "{ value, unit = \"" + std::string(key.unit) + "\", provenance, source }");
+}
 
 }  // namespace
 
@@ -137,8 +68,21 @@ const DeviceConstant& DeviceFile::constant(std::string_view key) const {
 }
 
 DeviceFile parse_device(std::string_view toml, const std::string& path) {
-  const toml::table root = parse_toml(toml, path);
-  return Reader(root, path).read();
+  TomlFields in = TomlFields::parse(toml, path);
+  DeviceFile device;
+  device.path = path;
+  read_text_of(in, "name", device.name);
+  read_text_of(in, "stack", device.stack);
+  in.whole("version", device.version, 1, 1'000'000);
+  in.one_of("form", device.is_roofline, {"kernels", "roofline"});
+  in.table("constants", [&](TomlFields& constants) { read_constants(constants, device); });
+  in.finish();
+  in.require("name", "a text");
+  in.require("stack", "the month of the software, as a text");
+  in.require("version", "a whole number");
+  in.require("form", "\"kernels\" or \"roofline\"");
+  in.require("constants", "a table");
+  return device;
 }
 
 DeviceFile read_device(const std::string& path) { return parse_device(read_text(path), path); }

@@ -49,6 +49,20 @@ void ModelledWorker::decode(Record& record, const PlanRow& row) {
   shape.add_decode(row.position, record.block.width, 1.0 / record.block.committed);
 }
 
+void ModelledWorker::skip(SequenceId sequence, uint32_t length) {
+  Record& record = records_.at(sequence);
+  VERIFY(record.length <= length);
+  record.length = length;
+}
+
+RowResult ModelledWorker::decoded(SequenceId sequence, uint32_t length) const {
+  RowResult out;
+  out.sequence = sequence;
+  out.token_position = length;
+  out.token = answers_(sequence, length - records_.at(sequence).prompt_tokens);
+  return out;
+}
+
 RowResult ModelledWorker::row(const PlanRow& planned) {
   if (planned.start) {
     records_.insert_or_assign(planned.sequence,

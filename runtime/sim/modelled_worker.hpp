@@ -62,6 +62,11 @@ class ModelledWorker {
     DeviceWork work;
   };
   Outcome run(const StepPlan& plan);
+  // As if it had run plans of one more row each, so that the sequence has `length` positions now.
+  void skip(SequenceId sequence, uint32_t length);
+  // What a row of one token gives.
+  RowResult decoded(SequenceId sequence, uint32_t length) const;
+  const AnswerSource& answers() const { return answers_; }
 
  private:
   struct Record {

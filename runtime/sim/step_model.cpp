@@ -57,8 +57,29 @@ StepModel::StepModel(const DeviceFile& device, const ModelGeometry& geometry,
                                 "whose kernels are known");
   }
   stages_ = cut_stages(geometry_, layout.pipeline);
+  decode_parts_.resize(stages_.size());
   memory_ = rank_memory(device_.memory_bytes, geometry_, layout_, options_);
   check_fits(device, layout, memory_, options_);
+}
+
+StepModel::Parts StepModel::price(const PipelineStage& stage, const StepPricer& pricer) const {
+  Parts out;
+  if (stage.has_embedding) out.before.add(pricer.embedding());
+  for (const auto& [sources, count] : stage.inputs)
+    out.before.add(pricer.sublayer_input(sources), count);
+  if (stage.kda > 0) out.before.add(pricer.kda(), stage.kda);
+  if (stage.moe > 0) out.mixture = pricer.mixture();
+  if (stage.dense > 0) out.dense = pricer.dense();
+  if (stage.has_head) out.head = pricer.head();
+  return out;
+}
+
+const StepModel::Parts& StepModel::decode_parts(size_t index, uint32_t rows,
+                                                const StepPricer& pricer) const {
+  auto& known = decode_parts_[index];
+  if (known.size() <= rows) known.resize(rows + 1);
+  if (!known[rows]) known[rows] = price(stages_[index], pricer);
+  return *known[rows];
 }
 
 // Prompts whole, running sequences as much as this step stands for.
@@ -84,13 +105,15 @@ StepBreakdown StepModel::whole_stage(size_t index, const StepShape& shape) const
   if (is_roofline_) return roofline(shape);
   const PipelineStage& stage = stages_[index];
   const StepPricer pricer(device_, geometry_, layout_, options_, routing_, shape);
-  if (stage.has_embedding) sum.add(pricer.embedding());
-  for (const auto& [sources, count] : stage.inputs) sum.add(pricer.sublayer_input(sources), count);
-  if (stage.kda > 0) sum.add(pricer.kda(), stage.kda);
+  const bool decodes = shape.prefill_rows == 0 && shape.decode_tokens == shape.decode_rows;
+  std::optional<Parts> own;
+  if (!decodes) own = price(stage, pricer);
+  const Parts& parts = own ? *own : decode_parts(index, shape.decode_rows, pricer);
+  sum = parts.before;
   if (stage.mla > 0) sum.add(pricer.mla(), stage.mla);
-  if (stage.moe > 0) sum.add(pricer.mixture(), stage.moe);
-  if (stage.dense > 0) sum.add(pricer.dense(), stage.dense);
-  if (stage.has_head) sum.add(pricer.head());
+  if (stage.moe > 0) sum.add(parts.mixture, stage.moe);
+  if (stage.dense > 0) sum.add(parts.dense, stage.dense);
+  if (stage.has_head) sum.add(parts.head);
   if (stages_.size() > 1 && shape.prefill_rows > 0) sum.scale(device_.pipeline_factor);
   return sum;
 }

@@ -1,8 +1,10 @@
 // What a step costs on a modelled device: one model's geometry, one device's numbers, one layout.
-// The same shape always costs the same. Not for several threads at once: it remembers routing.
+// The same shape always costs the same. Not for several threads at once: it remembers routing, and
+// of decode steps what does not depend on how much they read.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/sim/device_file.hpp"
@@ -16,6 +18,8 @@
 #include "runtime/sim/step_shape.hpp"
 
 namespace runtime {
+
+class StepPricer;
 
 class StepModel {
  public:
@@ -49,6 +53,13 @@ class StepModel {
   const StepOptions& options() const { return options_; }
 
  private:
+  // Of a stage's step, in the order in which they are added up: `before` and then latent attention,
+  // which is not among them, the mixtures of experts and so on.
+  struct Parts {
+    StepBreakdown before, mixture, dense, head;
+  };
+  Parts price(const PipelineStage& stage, const StepPricer& pricer) const;
+  const Parts& decode_parts(size_t stage, uint32_t rows, const StepPricer& pricer) const;
   StepBreakdown whole_stage(size_t stage, const StepShape& shape) const;
   StepBreakdown roofline(const StepShape& shape) const;
 
@@ -60,6 +71,7 @@ class StepModel {
   ExpertRouting routing_;
   std::vector<PipelineStage> stages_;
   RankMemory memory_;
+  mutable std::vector<std::vector<std::optional<Parts>>> decode_parts_;  // [stage][rows]
 };
 
 }  // namespace runtime

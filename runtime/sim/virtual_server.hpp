@@ -2,7 +2,8 @@
 // joined as the actors join them, with messages that take no time. Only the worker's work does: its
 // device takes one plan after another, and a plan's result arrives when its time is over.
 //
-// Deterministic: equal calls give equal events at equal times.
+// Deterministic: equal calls give equal events at equal times. Steps that decide nothing may be
+// skipped, many in one call: what is after them is then as if each had been made.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,16 @@ struct CacheHit {
   uint32_t state = 0;      // up to which a state was there: these are not computed again
 };
 
+// Steps of the same rows, a token each: one after another, without anything between them.
+struct SkippedSteps {
+  struct Times {
+    uint64_t begin_ns = 0, end_ns = 0;
+  };
+  std::vector<Times> steps;
+  std::vector<SequenceId> rows;  // each heard one token at each step's end
+  StepShape first;               // the later ones': advance_decode()
+};
+
 // What happens, as it happens.
 class VirtualServerSink {
  public:
@@ -43,6 +54,8 @@ class VirtualServerSink {
   virtual void on_hit(uint64_t, const CacheHit&) {}
   // A forward that began at `begin_ns`, when its result is back.
   virtual void on_step(uint64_t, uint64_t, const StepShape&) {}
+  // In the place of on_step and of on_event with every token. May not submit() or abort().
+  virtual void on_skipped(const SkippedSteps& steps) = 0;
 };
 
 class VirtualServer {
@@ -61,6 +74,10 @@ class VirtualServer {
   std::optional<uint64_t> next_ns() const;
   // Moves the clock to `to_ns`, which is not beyond next_ns(), and settles.
   void advance(uint64_t to_ns);
+  // Makes steps that decide nothing at once, while their results come at `until_ns` or before, and
+  // at most `steps_max`. False: it did nothing, as something may be decided in the next one. Like
+  // settle() it ends settled.
+  bool skip(uint64_t until_ns, uint32_t steps_max);
   // Until nothing is left to do.
   void drain();
 
@@ -81,6 +98,9 @@ class VirtualServer {
   void ask_cache(const memory::CacheRequest& request);
   bool start_plan();
   bool finish_plans();
+  bool is_steady() const;
+  SkippedSteps pass_steps(uint64_t until_ns, uint32_t steps_max);
+  void shift_plans(uint64_t first_step, const std::vector<RowResult>& first_rows, size_t done);
 
   VirtualServerConfig config_;
   std::unique_ptr<memory::HybridCache> cache_;

@@ -124,6 +124,7 @@ TEST_CASE("A Sluice server's counters become what happened between two readings"
            line(R"(evicted_total{model_name="m",kind="page"})", 7 * times) +
            line(R"(prefix_kv_hit_tokens_total{model_name="m"})", 640 * times) +
            line(R"(itl_bucket{model_name="m",le="0.1"})", 5) + line("page_size", 64) +
+           line("num_pages_max", 1200) + line("num_states_max", 60) +
            line("num_pages", 1000) + line("kv_available_tokens", 64 * (900 - 100 * times)) +
            line("num_states", 50) + line("mamba_available_tokens", 50 - 10 * times) +
            line("num_running_reqs", times) + "other:thing 5\nsluice:broken\n";
@@ -141,8 +142,8 @@ TEST_CASE("A Sluice server's counters become what happened between two readings"
   CHECK(result.at("peak_rows") == 3);
   CHECK(result.at("peak_states") == 30);
   CHECK(result.at("peak_pages") == 400);
-  CHECK(result.at("states_max") == 50);
-  CHECK(result.at("pages_max") == 1000);
+  CHECK(result.at("states_max") == 60);
+  CHECK(result.at("pages_max") == 1200);
 }
 
 TEST_CASE("The progress line says how far, how fast and how long", "[replay]") {

@@ -52,6 +52,7 @@ class Listener final : public runtime::VirtualServerSink {
     tokens += shape.tokens();
     ++steps;
   }
+  void on_skipped(const runtime::SkippedSteps&) override { FAIL("nobody asked for it"); }
   std::map<uint64_t, Heard> heard;
   std::vector<runtime::CacheHit> hits;
   uint64_t last_end_ns = 0, tokens = 0, steps = 0;
