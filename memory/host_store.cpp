@@ -21,59 +21,68 @@ uint64_t HostStore::bytes() const {
 
 // ---- order ----
 
-bool HostStore::idle(const Copy& copy) const {
-  if (copy.pins > 0) return false;
-  return copy.kind == BlockKind::kState || needed_.count(copy.at.prefix) == 0;
-}
-
-void HostStore::shelve(HostBlock block) {
-  const Copy& copy = copies_.at(block);
+void HostStore::shelve(HostBlock block, const Copy& copy) {
   if (idle(copy)) idle_.insert({copy.used, block});
 }
 
-void HostStore::unshelve(HostBlock block) { idle_.erase({copies_.at(block).used, block}); }
-
-void HostStore::use(HostBlock block) {
-  unshelve(block);
-  copies_.at(block).used = ++tick_;
-  shelve(block);
+void HostStore::unshelve(HostBlock block, const Copy& copy) {
+  if (idle(copy)) idle_.erase({copy.used, block});
 }
 
-void HostStore::pin(HostBlock block) {
-  unshelve(block);
-  ++copies_.at(block).pins;
+void HostStore::use(HostBlock block) {
+  Copy& copy = copies_.at(block);
+  unshelve(block, copy);
+  copy.used = ++tick_;
+  shelve(block, copy);
+}
+
+void HostStore::use_and_pin(HostBlock block) {
+  Copy& copy = copies_.at(block);
+  unshelve(block, copy);
+  copy.used = ++tick_;
+  ++copy.pins;
 }
 
 void HostStore::unpin(HostBlock block) {
   Copy& copy = copies_.at(block);
   VERIFY(copy.pins > 0);
   --copy.pins;
-  shelve(block);
+  shelve(block, copy);
 }
 
 void HostStore::need(const PrefixHash& page, int32_t more) {
-  const auto here = find(BlockKind::kPage, page);
-  if (here) unshelve(*here);
   const auto count = needed_.try_emplace(page, 0).first;
-  count->second += static_cast<uint32_t>(more);
-  if (count->second == 0) needed_.erase(count);
-  if (here) shelve(*here);
+  const uint32_t needed = count->second += static_cast<uint32_t>(more);
+  if (needed == 0) needed_.erase(count);
+  if (const auto here = find(BlockKind::kPage, page)) {
+    Copy& copy = copies_.at(*here);
+    unshelve(*here, copy);
+    copy.needed = needed;
+    shelve(*here, copy);
+  }
 }
 
 // ---- coming and going ----
 
 HostBlock HostStore::add(BlockKind kind, const PrefixPoint& at, uint64_t used) {
   const HostBlock block{++last_block_};
-  copies_[block] = {kind, at, used, 0};
+  uint32_t needed = 0;
+  if (kind == BlockKind::kPage) {
+    const auto count = needed_.find(at.prefix);
+    if (count != needed_.end()) needed = count->second;
+  }
+  const Copy& copy = copies_[block] = {kind, at, used, 0, needed};
   VERIFY(names(kind).emplace(at.prefix, block).second);
-  shelve(block);
+  shelve(block, copy);
   return block;
 }
 
 void HostStore::remove(HostBlock block) {
-  unshelve(block);
-  const Copy copy = copies_.at(block);
-  copies_.erase(block);
+  const auto found = copies_.find(block);
+  VERIFY(found != copies_.end());
+  const Copy copy = found->second;
+  unshelve(block, copy);
+  copies_.erase(found);
   VERIFY(names(copy.kind).erase(copy.at.prefix) == 1);
   need(copy.at.needs, -1);
 }
@@ -133,6 +142,9 @@ void HostStore::check() const {
     VERIFY(copy.pins == 0);
     VERIFY(find(copy.kind, copy.at.prefix) == block);
     VERIFY((copy.kind == BlockKind::kState) == (copy.at.needs == copy.at.prefix));
+    const auto needed_here = needed_.find(copy.at.prefix);
+    const bool is_needed = copy.kind == BlockKind::kPage && needed_here != needed_.end();
+    VERIFY(copy.needed == (is_needed ? needed_here->second : 0));
     VERIFY(idle(copy) == (idle_.count({copy.used, block}) != 0));
     idle_count += idle(copy) ? 1 : 0;
   }

@@ -33,6 +33,7 @@ class HostStore {
     PrefixPoint at;
     uint64_t used = 0;  // tick of the last use
     uint32_t pins = 0;  // by the message that is being handled: not evicted
+    uint32_t needed = 0;  // by so many copies: a page is not evicted before them
   };
 
   explicit HostStore(const HostConfig& config) : config_(config) {}
@@ -41,7 +42,7 @@ class HostStore {
   bool empty() const { return copies_.empty(); }
   std::optional<HostBlock> find(BlockKind kind, const PrefixHash& prefix) const;
   void use(HostBlock block);  // now
-  void pin(HostBlock block);
+  void use_and_pin(HostBlock block);
   void unpin(HostBlock block);
 
   // Names a copy that is about to be made, and evicts what must go for it (as Discards). None: it
@@ -70,10 +71,11 @@ class HostStore {
  private:
   using Names = std::unordered_map<PrefixHash, HostBlock>;
   Names& names(BlockKind kind) { return names_[static_cast<size_t>(kind)]; }
-  bool idle(const Copy& copy) const;  // may be evicted
-  // A copy's place in the order of eviction: taken out before a change, put back behind it.
-  void shelve(HostBlock block);
-  void unshelve(HostBlock block);
+  static bool idle(const Copy& copy) { return copy.pins == 0 && copy.needed == 0; }
+  // A copy's place in the order of eviction, where it may be evicted: taken out before a change, put
+  // back behind it.
+  void shelve(HostBlock block, const Copy& copy);
+  void unshelve(HostBlock block, const Copy& copy);
   void need(const PrefixHash& page, int32_t more);
   HostBlock add(BlockKind kind, const PrefixPoint& at, uint64_t used);
   void remove(HostBlock block);

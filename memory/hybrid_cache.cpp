@@ -94,14 +94,9 @@ bool HybridCache::evict_one(Shortage shortage, CacheReply& out, FreeReason reaso
   return true;
 }
 
-bool HybridCache::may_fit(BlockWant want) const {
-  return pool_->fits(want) ||
-         pool_->fits(want, {tree_.evictable_slots(), tree_.evictable_pages()});
-}
-
 bool HybridCache::make_room(BlockWant want, CacheReply& out) {
   if (pool_->fits(want)) return true;
-  if (!may_fit(want)) return false;
+  if (!pool_->fits(want, {tree_.evictable_slots(), tree_.evictable_pages()})) return false;
   while (!pool_->fits(want)) {
     Shortage shortage{!pool_->fits({want.slots, 0}), !pool_->fits({0, want.pages}),
                       pool_->unified()};
@@ -126,20 +121,17 @@ void HybridCache::on(const Open& request, CacheReply& out) {
   VERIFY(request.restore_limit < request.key.elements.size());
   const CacheCounters before = counters_;
   Match match = tree_.match(request.key, request.positions, request.restore_limit);
-  const std::optional<NodeId> checkpoint = std::exchange(match.checkpoint, std::nullopt);
-  Receipt receipt = tree_.acquire(request.key.name_space, match);
-  const uint32_t page = tree_.config().page_tokens;
-  const BlockWant want{1, pages_for(request.positions, page) - match.kv / page};
-  // Who waits for room asks often: host memory is only searched for one that may get it.
-  const HostMatch host = may_fit(want) ? match_host(request, match, checkpoint) : HostMatch{};
+  const HostMatch host = match_host(request, match);
   const uint32_t from_device = match.position;
   if (host.position > 0) {
+    match.checkpoint.reset();
     match.position = host.position;
     if (match.branch <= match.position) match.branch = 0;
-  } else if (checkpoint) {
-    match.checkpoint = checkpoint;
-    tree_.acquire_state(receipt, *checkpoint);
   }
+  Receipt receipt = tree_.acquire(request.key.name_space, match);
+
+  const uint32_t page = tree_.config().page_tokens;
+  const BlockWant want{1, pages_for(request.positions, page) - match.kv / page};
   bool room = make_room(want, out), gave_up = false;
   if (!room && match.checkpoint) {
     tree_.release_state(receipt);

@@ -95,7 +95,6 @@ class HybridCache {
   void on(const Forget& request, CacheReply& out);
 
   // By eviction; false: nothing was evicted that could have helped.
-  bool may_fit(BlockWant want) const;  // if all that can be evicted were
   bool make_room(BlockWant want, CacheReply& out);
   // What the policy gives up first. False: nothing relieves the shortage.
   bool evict_one(Shortage shortage, CacheReply& out, FreeReason reason = FreeReason::kRoom);
@@ -122,8 +121,7 @@ class HybridCache {
   std::vector<Receipt> receipts() const;  // of admissions and pins
 
   // ---- host memory (hybrid_cache_host.cpp) ----
-  HostMatch match_host(const Open& request, const Match& match,
-                       std::optional<NodeId> checkpoint);  // the device's own
+  HostMatch match_host(const Open& request, const Match& match);
   void release_host(const HostMatch& host);
   void stage_in(const HostMatch& host, const BlockPool::Blocks& blocks, CacheReply& out);
   void stage_out(const Freed& freed, CacheReply& out);

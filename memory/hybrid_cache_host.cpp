@@ -7,8 +7,7 @@
 
 namespace memory {
 
-HybridCache::HostMatch HybridCache::match_host(const Open& request, const Match& match,
-                                               std::optional<NodeId> checkpoint) {
+HybridCache::HostMatch HybridCache::match_host(const Open& request, const Match& match) {
   HostMatch best;
   if (host_.empty()) return best;
   const auto& [page_tokens, grid, cap] = tree_.config();
@@ -17,27 +16,28 @@ HybridCache::HostMatch HybridCache::match_host(const Open& request, const Match&
   // Only what is deeper than the device's own is of interest: the names start there.
   uint32_t position = match.position;
   PrefixHash prefix =
-      checkpoint ? tree_.node(*checkpoint).prefix : root_prefix(request.key.name_space);
-  std::vector<HostBlock> pages;
+      match.checkpoint ? tree_.node(*match.checkpoint).prefix : root_prefix(request.key.name_space);
+  size_t usable = 0;  // of the pages found: those below the state
   while (position + page_tokens <= limit) {
     prefix = next_prefix(prefix, key.subspan(position, page_tokens));
     position += page_tokens;
     if (position > match.kv) {
       const auto page = host_.find(BlockKind::kPage, prefix);
       if (!page) break;
-      pages.push_back(*page);
+      best.pages.push_back(*page);
     }
     if (position % grid != 0) continue;
-    if (const auto state = host_.find(BlockKind::kState, prefix)) best = {position, *state, pages};
+    const auto state = host_.find(BlockKind::kState, prefix);
+    if (!state) continue;
+    best.position = position;
+    best.state = *state;
+    usable = best.pages.size();
   }
+  best.pages.resize(usable);
   if (best.position == 0) return best;
   // The state first: it is the first to go again, before the deepest page.
-  host_.use(best.state);
-  host_.pin(best.state);
-  for (auto page = best.pages.rbegin(); page != best.pages.rend(); ++page) {
-    host_.use(*page);
-    host_.pin(*page);
-  }
+  host_.use_and_pin(best.state);
+  for (auto page = best.pages.rbegin(); page != best.pages.rend(); ++page) host_.use_and_pin(*page);
   return best;
 }
 

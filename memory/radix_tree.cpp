@@ -97,7 +97,7 @@ void RadixTree::collect_pages(NodeId id, std::vector<PageId>& pages) const {
 
 Receipt RadixTree::acquire(uint64_t name_space, const Match& match) {
   ++tick_;
-  Receipt receipt{match.node ? *match.node : root_of(name_space), std::nullopt};
+  Receipt receipt{match.node ? *match.node : root_of(name_space), match.checkpoint};
   if (match.kv < at(receipt.node).end) receipt.node = split(receipt.node, match.kv);
   lock_path(receipt.node, std::nullopt);
   for (NodeId id = receipt.node; !at(id).root; id = at(id).parent) {
@@ -105,17 +105,13 @@ Receipt RadixTree::acquire(uint64_t name_space, const Match& match) {
     at(id).kv_used = tick_;
     if (at(id).leaf()) mark(id);
   }
-  if (match.checkpoint) acquire_state(receipt, *match.checkpoint);
+  if (receipt.state) {
+    lock_state(*receipt.state);
+    RadixNode& node = at(*receipt.state);
+    node.state_used = tick_;
+    if (++node.restores > 1) node.superseded = false;
+  }
   return receipt;
-}
-
-void RadixTree::acquire_state(Receipt& receipt, NodeId checkpoint) {
-  VERIFY(!receipt.state);
-  receipt.state = checkpoint;
-  lock_state(checkpoint);
-  RadixNode& node = at(checkpoint);
-  node.state_used = tick_;
-  if (++node.restores > 1) node.superseded = false;
 }
 
 void RadixTree::lock_state(NodeId id) {

@@ -70,8 +70,6 @@ class RadixTree {
   Match match(const CacheKey& key, uint32_t kv_limit, uint32_t restore_limit) const;
   // Locks what the match found (splitting the node it ended in), and counts the hit.
   Receipt acquire(uint64_t name_space, const Match& match);
-  // A hit of this checkpoint on the receipt's path, which is locked from now on.
-  void acquire_state(Receipt& receipt, NodeId checkpoint);
   void release_state(Receipt& receipt);
   void lock_state(NodeId node);
   void unlock_state(NodeId node);

@@ -79,7 +79,7 @@ TEST_CASE("A page outlives what needs it, however long ago it was used", "[memor
 TEST_CASE("What is pinned stays, and what is larger than all of it never comes", "[memory]") {
   Bench bench(3 * kPage);
   const auto pinned = bench.page(1, 3);
-  bench.store.pin(*pinned);
+  bench.store.use_and_pin(*pinned);
   CHECK_FALSE(Bench(kState - 1).state(1, 1));
   REQUIRE(bench.page(2, 3));
   CHECK_FALSE(bench.state(3, 3));  // 2 went in vain
