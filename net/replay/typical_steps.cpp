@@ -24,6 +24,7 @@ void TypicalSteps::add_decode(const runtime::StepShape& first, uint64_t steps) {
   sums.decode_rows += steps * rows;
   sums.all.decode_tokens += steps * first.decode_tokens;
   sums.all.decode_context += steps * first.decode_context + rows * (steps * (steps - 1) / 2);
+  sums.all.verify_parts += static_cast<double>(steps) * first.verify_parts;
 }
 
 void TypicalSteps::add_to(Steps& steps, uint64_t size, const runtime::StepShape& shape) {
