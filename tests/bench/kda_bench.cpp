@@ -11,7 +11,7 @@
 namespace {
 
 constexpr size_t kD = 128;       // key and value width of a head
-constexpr size_t kTogether = 16;  // sequences of a decode pass: half a millisecond, as the ceilings'
+constexpr size_t kTogether = 16;  // sequences of a decode pass: half a millisecond, as ceilings
 
 // 4 multiply-add slots for each state element and token, a slot being 2 operations of the peak.
 double operations(size_t tokens, size_t heads) {
