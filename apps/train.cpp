@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -111,10 +112,21 @@ void add_dataset(CLI::App& app) {
   command->add_option("--out", options->file, "The safetensors file to write")->required();
   command->add_option("--examples", options->examples, "Generated conversations")
       ->capture_default_str();
+  auto shares = std::make_shared<std::vector<std::string>>();
+  command->add_option("--shares", *shares,
+                      "Of the generators of conversations: tools=40 copy=20 ...");
+  command->add_option("--recalls", options->recalls, "Texts of random tokens that come again")
+      ->capture_default_str();
+  command->add_option("--recall-length", options->recall_length, "Of such a text, at most")
+      ->check(CLI::Range(32, 65536))
+      ->capture_default_str();
   command->add_option("--seed", options->seed, "Of the conversations")->capture_default_str();
   command->add_flag("--held-out", options->held_out,
                     "The held-out documents, and conversations of words that no other has");
-  command->final_callback([options] { print_summary(runtime::build_dataset(*options)); });
+  command->final_callback([options, shares] {
+    if (!shares->empty()) options->shares = runtime::parse_example_shares(*shares);
+    print_summary(runtime::build_dataset(*options));
+  });
 }
 
 struct ExamplesOptions {
@@ -133,7 +145,7 @@ void add_examples(CLI::App& app) {
   command->add_flag("--held-out", options->examples.held_out, "As for `dataset`");
   const auto& names = runtime::kTextSourceNames;
   command->add_option("--source", options->source, "One generator alone")
-      ->check(CLI::IsMember(std::vector<std::string>(names.begin() + 4, names.end())));
+      ->check(CLI::IsMember(std::vector<std::string>(names.begin() + 4, names.end() - 1)));
   command->add_option("--lookup-bytes", options->examples.lookup_bytes,
                       "Length of the texts to look something up in; 0: various");
   command->final_callback([options] {
@@ -223,6 +235,13 @@ void add_pretrain(CLI::App& app) {
   command->add_option("--tokenizer", options->tokenizer,
                       "Directory whose tokenizer goes into the model");
   command->add_option("--initial", options->initial, "Model to start from");
+  const std::map<std::string, runtime::ParameterStart> starts{
+      {"noise", runtime::ParameterStart::kNoise}, {"look-up", runtime::ParameterStart::kLookUp}};
+  command
+      ->add_option("--start", options->start,
+                   "Without a model to start from: noise, or look-up, whose attention repeats what "
+                   "followed the last time")
+      ->transform(CLI::CheckedTransformer(starts));
   command
       ->add_option("--balance-rate", options->trainer.balance_rate,
                    "Of the router's biases, a step")

@@ -27,8 +27,9 @@ double AdapterTrainer::learn(TrainingWorker& worker, size_t shard, const Trainin
   return worker.train(network_, frozen_, batch, {*packed_, views_[shard]}).loss;
 }
 
-double AdapterTrainer::loss(TrainingWorker& worker, const TrainingBatch& batch) {
-  return worker.evaluate(network_, batch, packed_.get()).loss;
+TrainingWorker::Result AdapterTrainer::measure(TrainingWorker& worker,
+                                                const TrainingBatch& batch) {
+  return worker.evaluate(network_, batch, packed_.get());
 }
 
 }  // namespace runtime

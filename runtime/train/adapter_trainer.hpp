@@ -24,7 +24,7 @@ class AdapterTrainer final : public Trainer {
  private:
   void pack() override;
   double learn(TrainingWorker& worker, size_t shard, const TrainingBatch& batch) override;
-  double loss(TrainingWorker& worker, const TrainingBatch& batch) override;
+  TrainingWorker::Result measure(TrainingWorker& worker, const TrainingBatch& batch) override;
   void refresh() override {}  // the forward sees the masters
 
   std::unique_ptr<kernels::Ops> packing_ops_;

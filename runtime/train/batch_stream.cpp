@@ -15,6 +15,8 @@ namespace {
 // The rows `count` from `offset` on become a sequence of their own.
 void append(const Document& document, size_t offset, size_t count, float context_weight,
             TrainingBatch& batch) {
+  // What stands before a recall is random: there is nothing to learn in it.
+  if (document.source == TextSource::kRecall) context_weight = 0;
   batch.sequences.push_back({batch.rows(), count});
   for (size_t i = offset; i < offset + count; ++i) {
     batch.tokens.push_back(document.tokens[i]);
@@ -33,7 +35,7 @@ BatchStream::BatchStream(const Documents& documents, const BatchOptions& options
     const Document document = documents.document(i);
     VERIFY(document.tokens.size() == document.mask.size());
     if (document.tokens.size() < 2) continue;  // nothing follows its only token
-    (document.example ? examples_ : text_).documents.push_back(static_cast<uint32_t>(i));
+    (is_example(document.source) ? examples_ : text_).documents.push_back(static_cast<uint32_t>(i));
   }
   if (text_.documents.empty() && examples_.documents.empty())
     throw std::runtime_error("the dataset holds no document of two tokens or more");

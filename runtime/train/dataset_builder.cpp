@@ -8,6 +8,7 @@
 #include "runtime/train/corpus_files.hpp"
 #include "runtime/train/dataset.hpp"
 #include "runtime/train/tasks/example.hpp"
+#include "runtime/train/tasks/recall.hpp"
 #include "runtime/train/tasks/snippet_task.hpp"
 
 namespace runtime {
@@ -43,8 +44,10 @@ class Builder {
   void add_corpus() {
     const auto documents = read_corpus_file(corpus_file(options_.corpus, options_.held_out));
     for (const CorpusDocument& document : documents) add_document(document);
-    const ExampleOptions examples{options_.seed, options_.held_out, &documents};
+    ExampleOptions examples{options_.seed, options_.held_out, &documents};
+    examples.shares = options_.shares;
     for (uint32_t i = 0; i < options_.examples; ++i) add_example(make_example(examples, i));
+    for (uint32_t i = 0; i < options_.recalls; ++i) add_recall(i);
   }
 
   TokenId special(std::string_view name) const {
@@ -88,6 +91,16 @@ class Builder {
       }
     }
     finish(example.source);
+  }
+
+  void add_recall(uint32_t index) {
+    TaskRandom random(options_.seed, options_.held_out ? "held-out recall" : "recall", index);
+    // The special tokens come last, this one first of them.
+    const auto ranks = static_cast<uint32_t>(special("[BOS]"));
+    RecallText text = make_recall(random, ranks, options_.recall_length);
+    tokens_ = std::move(text.tokens);
+    mask_ = std::move(text.mask);
+    finish(TextSource::kRecall);
   }
 
   void finish(TextSource source) {

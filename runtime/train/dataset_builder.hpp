@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/train/tasks/example_shares.hpp"
 #include "runtime/train/text_source.hpp"
 
 namespace runtime {
@@ -16,6 +17,9 @@ struct DatasetOptions {
   std::string file;
   uint64_t seed = 0;      // of the examples
   uint32_t examples = 0;  // generated ones
+  ExampleShares shares = default_example_shares();
+  uint32_t recalls = 0;        // texts of random tokens, see tasks/recall.hpp
+  size_t recall_length = 256;  // tokens, at most
   bool held_out = false;  // the held-out documents, and held-out examples
 };
 

@@ -3,7 +3,6 @@
 
 #include "runtime/train/dataset.hpp"
 #include "runtime/train/documents.hpp"
-#include "runtime/train/text_source.hpp"
 
 namespace runtime {
 
@@ -14,9 +13,8 @@ class DatasetDocuments final : public Documents {
   size_t count() const override { return dataset_.size(); }
   Document document(size_t index) const override {
     const DatasetDocument document = dataset_.document(index);
-    return {document.tokens, document.mask, is_example(document.source)};
+    return {document.tokens, document.mask, document.source};
   }
-  TextSource source(size_t index) const { return dataset_.document(index).source; }
 
  private:
   Dataset dataset_;

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/train/text_source.hpp"
+
 namespace runtime {
 
 struct Document {
   std::span<const uint16_t> tokens;
   std::span<const uint8_t> mask;  // of each token: 1 where it is to be learned
-  bool example = false;           // a generated conversation, else running text
+  TextSource source = TextSource::kPython;
 };
 
 class Documents {

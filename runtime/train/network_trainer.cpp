@@ -26,8 +26,9 @@ double NetworkTrainer::learn(TrainingWorker& worker, size_t shard, const Trainin
   return worker.train(*network_, views_[shard], batch).loss;
 }
 
-double NetworkTrainer::loss(TrainingWorker& worker, const TrainingBatch& batch) {
-  return worker.evaluate(*network_, batch).loss;
+TrainingWorker::Result NetworkTrainer::measure(TrainingWorker& worker,
+                                                const TrainingBatch& batch) {
+  return worker.evaluate(*network_, batch);
 }
 
 // Quantised experts are rounded in moved(), not by the optimizer.

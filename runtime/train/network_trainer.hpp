@@ -20,7 +20,7 @@ class NetworkTrainer final : public Trainer {
  private:
   void pack() override;
   double learn(TrainingWorker& worker, size_t shard, const TrainingBatch& batch) override;
-  double loss(TrainingWorker& worker, const TrainingBatch& batch) override;
+  TrainingWorker::Result measure(TrainingWorker& worker, const TrainingBatch& batch) override;
   void refresh() override { parameters_.refresh(pool_); }
   void moved() override;
   bool rounds(const Parameter& parameter) const override;

@@ -9,7 +9,6 @@
 #include "kernels/base/dtype.hpp"
 #include "kernels/base/verify.hpp"
 #include "kernels/train/optimizer.hpp"
-#include "runtime/counter_random.hpp"
 #include "runtime/mxfp4.hpp"
 
 namespace runtime {
@@ -18,43 +17,12 @@ namespace {
 
 bool ends_with(const std::string& name, const char* end) { return name.ends_with(end); }
 
-// Whether a matrix writes into the residual stream.
-bool writes_stream(const std::string& name) {
-  return ends_with(name, "o_proj.weight") || ends_with(name, "down_proj.weight") ||
-         ends_with(name, "routed_expert_up_proj.weight");
-}
-
-// The start of element `index` of a parameter: unit variance through the projections, smaller where
-// they write into the stream; mixes that average their sources (a score of 0); decays of half-lives
-// from one token to hundreds, evenly on a logarithmic scale.
-float initial_value(const Parameter& p, const CounterRandom& random, uint64_t index,
-                    uint32_t layers) {
-  const std::string& name = p.name;
-  if (ends_with(name, "e_score_correction_bias") || ends_with(name, "A_log")) return 0;
-  if (ends_with(name, "_res_proj.weight")) return 0;
-  if (name.find("norm") != std::string::npos) return 1;
-  if (ends_with(name, "dt_bias")) {
-    // With A_log 0, K3's gate is -5 sigmoid(dt): about -0.002 .. -1.
-    return static_cast<float>(random.uniform(index, -7.8, -1.4));
-  }
-  if (ends_with(name, "conv1d.weight")) {
-    const uint64_t taps = p.shape.back();
-    return static_cast<float>((index % taps == taps - 1 ? 0.7 : 0.0) + 0.2 * random.normal(index));
-  }
-  double scale = 1 / std::sqrt(static_cast<double>(p.shape.back()));
-  if (name == "model.embed_tokens.weight") scale = 0.5;
-  if (name == "lm_head.weight") scale *= 0.3;
-  if (ends_with(name, ".gate.weight")) scale *= 0.5;
-  if (writes_stream(name)) scale /= std::sqrt(2.0 * layers);
-  return static_cast<float>(scale * random.normal(index));
-}
-
 }  // namespace
 
 ParameterStore::ParameterStore(const ModelConfig& config, bool quantised)
     : layout_(config),
       quantised_(quantised),
-      layers_(config.layer_count()),
+      config_(config),
       masters_(layout_.size()),
       values_(layout_.size()) {
   if (!quantised) return;
@@ -70,12 +38,8 @@ ParameterStore::ParameterStore(const ModelConfig& config, bool quantised)
   }
 }
 
-void ParameterStore::initialise(uint64_t seed) {
-  for (const Parameter& p : layout_.all()) {
-    const CounterRandom random(seed, p.name);
-    for (size_t i = 0; i < p.count; ++i)
-      masters_[p.offset + i] = initial_value(p, random, i, layers_);
-  }
+void ParameterStore::initialise(uint64_t seed, ParameterStart start) {
+  initialise_parameters(config_, layout_, start, seed, masters_.data());
 }
 
 void ParameterStore::load(const WeightSource& weights) {

@@ -12,6 +12,7 @@
 #include "runtime/model_config.hpp"
 #include "runtime/safetensors_writer.hpp"
 #include "runtime/train/parameter_layout.hpp"
+#include "runtime/train/parameter_start.hpp"
 #include "runtime/weight_source.hpp"
 
 namespace runtime {
@@ -29,7 +30,7 @@ class ParameterStore final : public WeightSource {
   float* values() { return values_.data(); }  // [layout().size()]
   const float* values() const { return values_.data(); }
 
-  void initialise(uint64_t seed);          // see the definition for the scales
+  void initialise(uint64_t seed, ParameterStart start = ParameterStart::kNoise);
   void load(const WeightSource& weights);  // masters and values; throws naming the tensor
   // After the masters changed: values of everything, or of the routed experts alone (the optimizer
   // rounds the others as it goes).
@@ -51,7 +52,7 @@ class ParameterStore final : public WeightSource {
 
   ParameterLayout layout_;
   bool quantised_;
-  uint32_t layers_;
+  ModelConfig config_;
   std::vector<float> masters_, values_;
   // Of quantised experts, indexed by a parameter's offset: two codes a byte, a scale for 32 codes.
   std::vector<uint8_t> codes_, scales_;

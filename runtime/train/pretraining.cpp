@@ -9,6 +9,14 @@
 
 namespace runtime {
 
+namespace {
+
+std::string start_name(ParameterStart start) {
+  return start == ParameterStart::kLookUp ? "look-up" : "scratch";
+}
+
+}  // namespace
+
 RunResult pretrain(const PretrainingOptions& options, const Documents& documents,
                    const Documents* held_out, std::ostream& progress) {
   const ModelConfig config = ModelConfig::parse(
@@ -17,10 +25,10 @@ RunResult pretrain(const PretrainingOptions& options, const Documents& documents
   NetworkTrainer trainer(config, parameters, options.trainer);
   TrainingSubject subject{trainer, options.preset, {}, {}};
   if (options.quantised) subject.setup += " mxfp4";
-  subject.setup += " from " + (options.initial.empty() ? "scratch" : options.initial);
+  subject.setup += " from " + (options.initial.empty() ? start_name(options.start) : options.initial);
   subject.begin = [&] {
     if (options.initial.empty()) {
-      parameters.initialise(options.seed);
+      parameters.initialise(options.seed, options.start);
     } else {
       parameters.load(WeightsFile::load(options.initial));
     }

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <string>
 
+#include "runtime/train/parameter_start.hpp"
 #include "runtime/train/training_run.hpp"
 
 namespace runtime {
@@ -13,6 +14,7 @@ struct PretrainingOptions : RunOptions {
   std::string preset;     // geometry, see checkpoint_presets.hpp
   std::string tokenizer;  // directory whose tokenizer files go into OUT/model; may be empty
   std::string initial;    // weights directory to start from; empty: from the seed
+  ParameterStart start = ParameterStart::kNoise;  // where there is no initial directory
   bool quantised = false;  // routed experts seen as MXFP4
 };
 

@@ -20,12 +20,14 @@ enum class TextSource : uint8_t {
   kNumbers,
   kLookup,
   kDocument,
-  kTools  // generators of examples
+  kTools,   // generators of conversations
+  kCopy,
+  kRecall  // of random tokens, not a conversation
 };
 
-inline constexpr std::array<std::string_view, 11> kTextSourceNames{
+inline constexpr std::array<std::string_view, 13> kTextSourceNames{
     "python3.11-doc", "sqlite3-doc", "postgresql-doc-15", "dict-jargon", "chat", "facts", "words",
-    "numbers",        "lookup",      "document",          "tools"};
+    "numbers",        "lookup",      "document",          "tools",       "copy", "recall"};
 
 // Whether a generator made it, else it is running text.
 constexpr bool is_example(TextSource source) { return source >= TextSource::kChat; }

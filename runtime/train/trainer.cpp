@@ -121,19 +121,21 @@ std::array<double, kNetworkParts> Trainer::seconds() const {
 
 Trainer::Evaluation Trainer::evaluate(const std::vector<TrainingBatch>& batches) {
   pack();
-  std::vector<double> losses(batches.size());
+  std::vector<TrainingWorker::Result> results(batches.size());
   // A worker serves one thread; which batches it takes does not matter.
   std::atomic<size_t> next{0};
   pool_.parallel_for(std::min(workers_.size(), batches.size()), [&](size_t worker, unsigned) {
     for (size_t i = next++; i < batches.size(); i = next++)
-      losses[i] = loss(*workers_[worker], batches[i]);
+      results[i] = measure(*workers_[worker], batches[i]);
   });
   Evaluation evaluation;
   for (size_t i = 0; i < batches.size(); ++i) {
-    evaluation.loss += losses[i];
+    evaluation.loss += results[i].loss;
+    evaluation.right += results[i].right;
     evaluation.tokens += batches[i].weight();
   }
   evaluation.loss /= std::max(evaluation.tokens, 1.0);
+  evaluation.right /= std::max(evaluation.tokens, 1.0);
   return evaluation;
 }
 

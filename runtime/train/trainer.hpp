@@ -59,9 +59,10 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   StepReport step(const std::vector<TrainingBatch>& shards);  // options.shards of them
-  // Mean loss in nats over the learned tokens, and how many there were.
+  // Mean loss in nats over the learned tokens, how many there were, and the share of them (all by
+  // weight) that the network finds the likeliest.
   struct Evaluation {
-    double loss = 0, tokens = 0;
+    double loss = 0, tokens = 0, right = 0;
   };
   Evaluation evaluate(const std::vector<TrainingBatch>& batches);
   // Processor seconds of all shards, part by part.
@@ -83,7 +84,8 @@ class Trainer {
   virtual void pack() = 0;
   // Adds the gradients of a batch's loss to `grads` of shard `shard`; returns the loss.
   virtual double learn(TrainingWorker& worker, size_t shard, const TrainingBatch& batch) = 0;
-  virtual double loss(TrainingWorker& worker, const TrainingBatch& batch) = 0;
+  virtual TrainingWorker::Result measure(TrainingWorker& worker,
+                                         const TrainingBatch& batch) = 0;
   virtual void refresh() = 0;  // values from masters
   virtual void moved() {}      // the optimizer has changed masters and values
   // Whether the optimizer rounds a parameter's values to bf16.

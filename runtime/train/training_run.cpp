@@ -8,14 +8,13 @@
 #include <ostream>
 
 #include "runtime/output_files.hpp"
+#include "runtime/train/held_out.hpp"
 #include "runtime/train/loss_curve.hpp"
 #include "runtime/train/training_checkpoint.hpp"
 
 namespace runtime {
 
 namespace {
-
-constexpr size_t kEvaluationRows = 32768;  // of the held-out documents, at most
 
 double cpu_seconds() {
   rusage usage{};
@@ -83,9 +82,11 @@ class Run {
         subject_(subject),
         trainer_(subject.trainer),
         stream_(documents, batch_options()) {
-    if (held_out != nullptr) held_out_ = cut_in_order(*held_out, batch_options(), kEvaluationRows);
     make_directory(options.directory);
     start();
+    if (held_out != nullptr)
+      held_out_ = HeldOut(*held_out, batch_options(), options.directory + "/held_out.csv",
+                          progress_.steps_done);
   }
 
   RunResult run(std::ostream& progress) {
@@ -110,9 +111,10 @@ class Run {
         result.tokens_per_core_second =
             static_cast<double>(progress_.tokens - tokens) / (cpu_seconds() - cpu);
       if (!held_out_.empty() && due(options_.evaluate_every)) {
-        result.held_out_loss = trainer_.evaluate(held_out_).loss;
-        curve.add(HeldOutPoint{progress_.tokens, result.held_out_loss});
-        progress << "held out: " << result.held_out_loss << " nats per token\n";
+        const HeldOut::Report held = held_out_.evaluate(trainer_, progress_.steps_done);
+        result.held_out_loss = held.loss;
+        curve.add(HeldOutPoint{progress_.tokens, held.loss});
+        progress << "\nheld out, nats per token: " << held.text << "\n";
       }
       if (due(options_.checkpoint_every)) save(curve);
     }
@@ -164,7 +166,7 @@ class Run {
   const TrainingSubject& subject_;
   Trainer& trainer_;
   BatchStream stream_;
-  std::vector<TrainingBatch> held_out_;
+  HeldOut held_out_;
   TrainingProgress progress_;
 };
 

@@ -1,5 +1,5 @@
 // One training run in a directory: OUT/checkpoint.safetensors (exact resume), OUT/loss.csv and
-// loss.svg, and what the run's subject writes there.
+// loss.svg, held_out.csv, and what the run's subject writes there.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct RunOptions {
 struct RunResult {
   uint64_t steps = 0, tokens = 0, skipped = 0;
   double loss = 0;           // of the last step
-  double held_out_loss = 0;  // nats per token; 0 without held-out documents
+  double held_out_loss = 0;  // nats per token of text, see held_out.hpp; 0 without documents
   double tokens_per_core_second = 0;  // of this call: user and system time of the process
 };
 

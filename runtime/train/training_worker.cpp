@@ -145,6 +145,11 @@ TrainingWorker::Result TrainingWorker::head(const HybridNetwork& network,
     loss.weight = std::span(wanted_weight_).subspan(first, rows);
     loss.loss = wanted_loss_.data() + first;
     if (parameters == nullptr) {
+      for (size_t i = 0; i < rows; ++i) {
+        const auto row = std::span(logits.data + i * config_.vocab, config_.vocab);
+        const auto best = std::max_element(row.begin(), row.end()) - row.begin();
+        if (best == loss.target[i]) result.right += static_cast<double>(loss.weight[i]);
+      }
       result.loss += gradient_ops_->cross_entropy(loss);
     } else {
       result.loss += head_backward<float>(

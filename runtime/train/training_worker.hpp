@@ -22,7 +22,8 @@ class TrainingWorker {
   // The loss of each row, unweighted: the cross entropy of its target in nats; rows of weight 0 get
   // 0. Valid until the next call.
   struct Result {
-    double loss = 0;  // sum over rows of weight * loss
+    double loss = 0;     // sum over rows of weight * loss
+    double right = 0;    // sum of weights where the target has the largest logit; evaluate's only
     std::span<const float> row_loss;
   };
   // Adds the gradients of the batch's weighted loss to those of `parameters`.

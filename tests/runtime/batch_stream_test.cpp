@@ -54,7 +54,7 @@ TEST_CASE("A batch is full of pieces of documents, and an example is never cut",
       CHECK(sequence.count <= options.sequence_length);
       const Found found = find(documents, batch, sequence);
       const auto document = documents.document(found.document);
-      if (document.example) CHECK(sequence.count == document.tokens.size() - 1);
+      if (runtime::is_example(document.source)) CHECK(sequence.count == document.tokens.size() - 1);
       begin += sequence.count;
     }
     CHECK(begin == batch.rows());
@@ -70,7 +70,7 @@ TEST_CASE("An epoch holds every token of the text once", "[runtime][train]") {
   std::map<std::pair<int32_t, int32_t>, int> seen, expected;
   for (size_t i = 0; i < documents.count(); ++i) {
     const auto document = documents.document(i);
-    if (document.example) continue;
+    if (runtime::is_example(document.source)) continue;
     for (size_t t = 0; t + 1 < document.tokens.size(); ++t)
       ++expected[{document.tokens[t], document.tokens[t + 1]}];
   }

@@ -132,6 +132,13 @@ TEST_CASE("The prompt is what the server encodes, and the right answer is marked
     CHECK(marks.is_right);
   }
   CHECK(sources.size() == 7);
+  for (uint64_t i = 0; i < 60; ++i) {
+    CAPTURE(i);
+    runtime::ExampleOptions options{2, false, &documents()};
+    options.source = runtime::TextSource::kCopy;
+    const Example example = runtime::make_example(options, i);
+    CHECK(runtime::check_answer(tokenizer, example, answer_ids(example)).is_right);
+  }
 }
 
 TEST_CASE("A wrong call, a wrong value and a broken answer are marked so", "[runtime][train]") {

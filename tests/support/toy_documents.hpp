@@ -31,7 +31,9 @@ class ToyDocuments final : public runtime::Documents {
 
   size_t count() const override { return all_.size(); }
   runtime::Document document(size_t index) const override {
-    return {all_[index].tokens, all_[index].mask, all_[index].example};
+    const auto& kept = all_[index];
+    return {kept.tokens, kept.mask,
+            kept.example ? runtime::TextSource::kTools : runtime::TextSource::kPython};
   }
 
  private:

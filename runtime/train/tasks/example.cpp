@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <numeric>
 
 #include "kernels/base/verify.hpp"
 #include "runtime/train/tasks/phrase.hpp"
@@ -12,26 +13,11 @@ namespace runtime {
 
 namespace {
 
-// How many of a hundred examples are of a source.
-struct Share {
-  TextSource source;
-  int percent;
-};
-constexpr std::array<Share, 7> kShares{{{TextSource::kChat, 12},
-                                        {TextSource::kFacts, 15},
-                                        {TextSource::kWords, 12},
-                                        {TextSource::kNumbers, 11},
-                                        {TextSource::kLookup, 11},
-                                        {TextSource::kDocument, 10},
-                                        {TextSource::kTools, 29}}};
-
-TextSource some_source(TaskRandom& random) {
-  int roll = random.between(0, 99);
-  for (const Share& share : kShares) {
-    roll -= share.percent;
-    if (roll < 0) return share.source;
-  }
-  return kShares.back().source;
+TextSource some_source(TaskRandom& random, const ExampleShares& shares) {
+  int roll = random.between(0, std::accumulate(shares.begin(), shares.end(), 0) - 1);
+  size_t source = 0;
+  while ((roll -= shares[source]) >= 0) ++source;
+  return static_cast<TextSource>(source);
 }
 
 LongText long_text(const ExampleOptions& options) {
@@ -120,6 +106,8 @@ Exchange Conversation::plain_exchange(TextSource source) {
       return number_exchange(words_);
     case TextSource::kLookup:
       return lookup_exchange(words_, long_text(options_));
+    case TextSource::kCopy:
+      return copy_exchange(words_);
     case TextSource::kDocument:
       return document_exchange(words_, long_text(options_));
     default:
@@ -161,7 +149,7 @@ void Conversation::add_exchanges(TextSource source) {
 Example Conversation::make() {
   choose_thinking();
   add_system_message();
-  const TextSource source = options_.source ? *options_.source : some_source(random_);
+  const TextSource source = options_.source ? *options_.source : some_source(random_, options_.shares);
   example_.source = source;
   add_exchanges(source);
   auto& messages = example_.prompt.messages;
@@ -186,7 +174,8 @@ std::vector<Segment> rendered(const ChatPrompt& prompt) {
 }  // namespace
 
 Example make_example(const ExampleOptions& options, uint64_t index) {
-  VERIFY(!options.source || *options.source >= TextSource::kChat);
+  VERIFY(!options.source ||
+         (is_example(*options.source) && *options.source != TextSource::kRecall));
   return Conversation(options, index).make();
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/chat.hpp"
 #include "runtime/train/corpus_document.hpp"
+#include "runtime/train/tasks/example_shares.hpp"
 #include "runtime/train/tasks/exchange.hpp"
 #include "runtime/train/text_source.hpp"
 #include "runtime/xtml_template.hpp"
@@ -28,6 +29,7 @@ struct ExampleOptions {
   const std::vector<CorpusDocument>* documents = nullptr;  // of the same side; may be null
   std::optional<TextSource> source = {};                   // a generator: examples of it alone
   size_t lookup_bytes = 0;  // the length of a text to look up in; 0: various
+  ExampleShares shares = default_example_shares();
 };
 
 // Depends on the options and the index alone.

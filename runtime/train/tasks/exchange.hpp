@@ -64,6 +64,8 @@ Exchange fact_exchange(TaskWords& words);
 Exchange inference_exchange(TaskWords& words);
 Exchange word_exchange(TaskWords& words);
 Exchange number_exchange(TaskWords& words);
+Exchange list_exchange(TaskWords& words);  // one list, copied or asked about
+Exchange copy_exchange(TaskWords& words);  // lists and tables
 Exchange lookup_exchange(TaskWords& words, const LongText& text);
 Exchange document_exchange(TaskWords& words, const LongText& text);
 

@@ -1,4 +1,4 @@
-// Finding one fact in a long text, and copying: what recurrent state and attention must both carry.
+// Finding one fact in a long text: what recurrent state and attention must both carry.
 #include <algorithm>
 #include <array>
 
@@ -155,40 +155,12 @@ Exchange table(TaskWords& words, size_t length) {
       {lines[asked], phrase(random, "[{v}|It is {v}.]", {{"v", values[asked]}}), values[asked]});
 }
 
-// A list to be written again, whole or from a word on.
-Exchange copy(TaskWords& words) {
-  TaskRandom& random = words.random();
-  std::vector<std::string> items;
-  const int count = random.between(4, random.percent(30) ? 60 : 20);
-  while (static_cast<int>(items.size()) < count) {
-    std::string item = words.made_up(random.between(1, 3));
-    if (std::find(items.begin(), items.end(), item) == items.end()) items.push_back(item);
-  }
-  std::string list;
-  for (const std::string& item : items) list += (list.empty() ? "" : " ") + item;
-  if (random.percent(50)) {
-    return question(phrase(random,
-                           "[Repeat this list: |Copy these words: |Write the same words "
-                           "again: |Echo: ]") +
-                        list,
-                    {"I copy the words one by one.", list, list});
-  }
-  const size_t place = random.below(items.size() - 1);
-  return question(list + "\n" +
-                      phrase(random,
-                             "[Which word comes after {w}?|What follows {w} in this list?|In "
-                             "the list, what comes right after {w}?]",
-                             {{"w", items[place]}}),
-                  {"... " + items[place] + " " + items[place + 1] + " ...", items[place + 1],
-                   items[place + 1]});
-}
-
 }  // namespace
 
 Exchange lookup_exchange(TaskWords& words, const LongText& text) {
   const int kind = words.random().between(0, text.bytes > 0 ? 7 : 9);
   if (kind < 5) return needle_in_text(words, text);
-  return kind < 8 ? table(words, text.bytes) : copy(words);
+  return kind < 8 ? table(words, text.bytes) : list_exchange(words);
 }
 
 }  // namespace runtime
