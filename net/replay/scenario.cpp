@@ -124,6 +124,8 @@ Scenario read_fields(TomlFields in, const std::string& path) {
   out.path = path;
   in.text("name", out.name);
   in.whole("seed", out.seed, 0, uint64_t{1} << 62);
+  if (in.has("experiment"))
+    in.fail("experiment", "is what `figures` computes; a scenario that plays has a [trace]");
   in.require("trace", "a table with `files`");
   in.table("trace", [&](TomlFields& fields) { read_trace(fields, out.trace); });
   in.table("pace", [&](TomlFields& fields) { read_pace(fields, out.pace); });

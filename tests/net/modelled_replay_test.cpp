@@ -123,6 +123,11 @@ TEST_CASE("With room for all, the cache finds exactly the blocks that prompts sh
   }
 }
 
+TEST_CASE("A published experiment is not played: the error names what does it", "[replay]") {
+  CHECK_THROWS_WITH(net::parse_scenario("[experiment]\nkind = \"step\"\n", "one.toml"),
+                    Catch::Contains("one.toml") && Catch::Contains("`figures` computes"));
+}
+
 TEST_CASE("A trace of lengths alone has no hits to check", "[replay]") {
   net::Trace trace;
   CHECK_THROWS_WITH(net::check_hits(trace),
