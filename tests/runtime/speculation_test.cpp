@@ -57,6 +57,7 @@ class Times final : public runtime::VirtualServerSink {
   void on_event(uint64_t now_ns, const runtime::SessionEvent& event) override {
     if (std::holds_alternative<runtime::SequenceToken>(event)) times.push_back(now_ns);
   }
+  void on_skipped(const runtime::SkippedSteps&) override { FAIL("a server with drafts skips none"); }
   std::vector<uint64_t> times;
 };
 

@@ -44,6 +44,10 @@ inline support::Double exp(support::Double x) {
   return support::Double(std::exp(x.value));
 }
 template <>
+inline support::Double exp_up_to_40(support::Double x) {
+  return exp(x);
+}
+template <>
 inline support::Double tanh(support::Double x) {
   return support::Double(std::tanh(x.value));
 }
