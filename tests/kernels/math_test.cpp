@@ -19,7 +19,7 @@
 
 #ifndef TESTS_KERNELS_MATH_FUNCTIONS
 #define TESTS_KERNELS_MATH_FUNCTIONS
-enum class Function { kExp, kLog, kLog1p, kTanh, kSigmoid, kSoftplus, kInverseSqrt };
+enum class Function { kExp, kExpUpTo40, kLog, kLog1p, kTanh, kSigmoid, kSoftplus, kInverseSqrt };
 #endif
 
 KERNEL_NAMESPACE_BEGIN
@@ -29,6 +29,8 @@ KERNEL_FN Lanes evaluate(Function function, Lanes x) {
   switch (function) {
     case Function::kExp:
       return math::exp(x);
+    case Function::kExpUpTo40:
+      return math::exp_up_to_40(x);
     case Function::kLog:
       return math::log(x);
     case Function::kLog1p:
@@ -67,6 +69,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double exact(Function function, double x) {
   switch (function) {
     case Function::kExp:
+    case Function::kExpUpTo40:
       return std::exp(x);
     case Function::kLog:
       return std::log(x);
@@ -142,6 +145,26 @@ TEST_CASE("Every elementary function is within a few ulp of the real one on ever
       INFO("function " << static_cast<int>(bound.function) << " at " << at);
       CHECK(worst <= (fused ? bound.ulps : bound.plain_ulps));
     }
+  });
+}
+
+TEST_CASE("The shorter exp has the bits of exp up to 40", "[kernels][math]") {
+  std::vector<float> x = all_magnitudes();
+  for (float& one : x)
+    if (one > 40.0f) one = 40.0f;
+  std::vector<float> y(x.size()), shorter(x.size());
+  tools::for_each_target([&] {
+    using namespace kernels;
+    HWY_DYNAMIC_DISPATCH(evaluate_all)(Function::kExp, x.data(), y.data(), x.size());
+    HWY_DYNAMIC_DISPATCH(evaluate_all)(Function::kExpUpTo40, x.data(), shorter.data(), x.size());
+    size_t other = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i]))
+        other += !std::isnan(shorter[i]);
+      else
+        other += std::bit_cast<uint32_t>(y[i]) != std::bit_cast<uint32_t>(shorter[i]);
+    }
+    CHECK(other == 0);
   });
 }
 
