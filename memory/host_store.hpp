@@ -72,7 +72,7 @@ class HostStore {
   using Names = std::unordered_map<PrefixHash, HostBlock>;
   Names& names(BlockKind kind) { return names_[static_cast<size_t>(kind)]; }
   static bool idle(const Copy& copy) { return copy.pins == 0 && copy.needed == 0; }
-  // A copy's place in the order of eviction, where it may be evicted: taken out before a change, put
+  // A copy's place in the order of eviction, where it may be evicted: out before a change, put
   // back behind it.
   void shelve(HostBlock block, const Copy& copy);
   void unshelve(HostBlock block, const Copy& copy);

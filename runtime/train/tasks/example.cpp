@@ -149,7 +149,8 @@ void Conversation::add_exchanges(TextSource source) {
 Example Conversation::make() {
   choose_thinking();
   add_system_message();
-  const TextSource source = options_.source ? *options_.source : some_source(random_, options_.shares);
+  const TextSource source =
+      options_.source ? *options_.source : some_source(random_, options_.shares);
   example_.source = source;
   add_exchanges(source);
   auto& messages = example_.prompt.messages;
