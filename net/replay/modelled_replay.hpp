@@ -26,7 +26,7 @@ class ModelledReplay final : private runtime::VirtualServerSink {
     Pace pace;
     ClientFaults faults;
     ReplaySlo slo;
-    bool skip = true;  // runs of decode steps that decide nothing in one call; the result is the same
+    bool skip = true;  // runs of decode steps that decide nothing in one call; same result
   };
   // Told of every request that ended, in order of time.
   using Listener = std::function<void(const PlayRecord&)>;

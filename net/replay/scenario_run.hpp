@@ -13,8 +13,8 @@
 namespace net {
 
 // {"scenario", "seed", "trace", "server", then what ModelledReplay::result() holds}. Equal
-// scenarios and traces give equal objects. `pictures`: where they are wanted too. Without `skip` every
-// step is made by itself; the result is the same.
+// scenarios and traces give equal objects. `pictures`: where they are wanted too. Without `skip`
+// every step is made by itself; the result is the same.
 boost::json::object run_scenario(const Scenario& scenario, const Trace& trace,
                                  const std::string& config_directory,
                                  std::vector<Picture>* pictures = nullptr, bool skip = true);
