@@ -20,7 +20,9 @@ class TimeDistribution {
     if (ns > max_) max_ = ns;
   }
   uint64_t count() const { return count_; }
-  double mean_ns() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
+  double mean_ns() const {
+    return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
+  }
   uint64_t max_ns() const { return max_; }
   // The value that a share `q` of all lie at or below (nearest rank); 0 when there is none.
   uint64_t quantile_ns(double q) const {
