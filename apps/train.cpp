@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/run_program.hpp"
@@ -143,9 +144,11 @@ void add_examples(CLI::App& app) {
   command->add_option("--count", options->count, "How many")->capture_default_str();
   command->add_option("--seed", options->examples.seed, "As for `dataset`")->capture_default_str();
   command->add_flag("--held-out", options->examples.held_out, "As for `dataset`");
-  const auto& names = runtime::kTextSourceNames;
+  std::vector<std::string> generators;
+  for (const std::string_view name : runtime::kTextSourceNames)
+    if (runtime::is_conversation(*runtime::find_text_source(name))) generators.emplace_back(name);
   command->add_option("--source", options->source, "One generator alone")
-      ->check(CLI::IsMember(std::vector<std::string>(names.begin() + 4, names.end() - 1)));
+      ->check(CLI::IsMember(generators));
   command->add_option("--lookup-bytes", options->examples.lookup_bytes,
                       "Length of the texts to look something up in; 0: various");
   command->final_callback([options] {

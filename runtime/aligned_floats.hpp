@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/base/aligned_memory.hpp"
+#include "kernels/base/row_step.hpp"
 #include "kernels/ops.hpp"
 
 namespace runtime {
@@ -24,9 +25,7 @@ class AlignedFloats {
 class RowBuffer {
  public:
   RowBuffer() = default;
-  // Rows start on cache lines, so that two threads never share one, and are an odd number of lines
-  // apart, so that a column of rows does not fall into one set of a cache.
-  RowBuffer(size_t rows, size_t width) : ld_(((width + 15) / 16 | 1) * 16), floats_(rows * ld_) {}
+  RowBuffer(size_t rows, size_t width) : ld_(kernels::row_step(width)), floats_(rows * ld_) {}
   kernels::MutableRows rows() const { return {floats_.data(), ld_}; }
   kernels::MutableRows columns(size_t first) const { return {floats_.data() + first, ld_}; }
 

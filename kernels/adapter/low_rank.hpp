@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
+#include "kernels/cpu/scratch.hpp"
 #include "kernels/ops.hpp"
 
 namespace kernels {
@@ -18,13 +18,13 @@ struct LowRank {
   explicit operator bool() const { return a != nullptr; }
 };
 
-// Grow-only rows; rows start on cache lines, an odd number of lines apart.
+// Grow-only rows; the contents are undefined, and earlier rows die when it grows.
 class LowRankRows {
  public:
   MutableRows take(size_t rows, size_t width);
 
  private:
-  std::vector<float> data_;
+  cpu::Scratch memory_;
 };
 
 struct LowRankScratch {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/base/row_step.hpp"
 #include "kernels/train/gradient_ops.hpp"
 
 namespace runtime {
@@ -13,7 +14,7 @@ template <class Real>
 class GrowingGrid {
  public:
   kernels::Grid<Real> take(size_t rows, size_t width) {
-    const size_t ld = ((width + 15) / 16 | 1) * 16;  // an odd number of cache lines
+    const size_t ld = kernels::row_step(width);
     if (data_.size() < rows * ld) data_.resize(rows * ld);
     return {data_.data(), ld};
   }

@@ -32,6 +32,11 @@ inline constexpr std::array<std::string_view, 13> kTextSourceNames{
 // Whether a generator made it, else it is running text.
 constexpr bool is_example(TextSource source) { return source >= TextSource::kChat; }
 
+// Whether a generator of conversations made it.
+constexpr bool is_conversation(TextSource source) {
+  return is_example(source) && source != TextSource::kRecall;
+}
+
 constexpr std::string_view text_source_name(TextSource source) {
   return kTextSourceNames[static_cast<size_t>(source)];
 }

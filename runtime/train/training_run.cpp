@@ -1,12 +1,11 @@
 #include "runtime/train/training_run.hpp"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <ostream>
 
+#include "kernels/base/process_cpu.hpp"
 #include "runtime/output_files.hpp"
 #include "runtime/train/held_out.hpp"
 #include "runtime/train/loss_curve.hpp"
@@ -15,15 +14,6 @@
 namespace runtime {
 
 namespace {
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // What makes two runs the same run: everything that a step's result depends on.
 std::string describe(const TrainingSubject& subject, const RunOptions& o) {
@@ -96,7 +86,7 @@ class Run {
     LossCurve curve(options_.directory + "/loss.csv", first);
     ProgressLine line(progress, first, last);
     RunResult result;
-    const double cpu = cpu_seconds();
+    const double cpu = kernels::process_cpu_seconds();
     const uint64_t tokens = progress_.tokens;
     while (progress_.steps_done < last) {
       const StepReport report = step();
@@ -109,7 +99,7 @@ class Run {
       };
       if (progress_.steps_done == last)
         result.tokens_per_core_second =
-            static_cast<double>(progress_.tokens - tokens) / (cpu_seconds() - cpu);
+            static_cast<double>(progress_.tokens - tokens) / (kernels::process_cpu_seconds() - cpu);
       if (!held_out_.empty() && due(options_.evaluate_every)) {
         const HeldOut::Report held = held_out_.evaluate(trainer_, progress_.steps_done);
         result.held_out_loss = held.loss;

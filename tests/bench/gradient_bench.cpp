@@ -2,6 +2,7 @@
 // 4 sequences): every product and every other operation with its microseconds per row, how often a
 // step runs it, and the sum over a step. Times are the thread's CPU time, the best of many passes.
 //   bench-gradient [seconds for each line]
+#include "kernels/base/row_step.hpp"
 #include "kernels/train/gradient_ops.hpp"
 #include "tests/bench/timing.hpp"
 
@@ -25,7 +26,7 @@ struct Block {
   std::vector<float> data;
 
   explicit Block(size_t width, size_t rows = kRows)
-      : ld(((width + 15) / 16 | 1) * 16), data(bench::floats(rows * ld)) {}
+      : ld(kernels::row_step(width)), data(bench::floats(rows * ld)) {}
   Grid<float> grid(size_t column = 0) { return {data.data() + column, ld}; }
 };
 

@@ -3,6 +3,7 @@
 // multiply-adds and the state's bytes that both are measured by belong.
 //   bench-kda [threads]
 #include "kernels/base/aligned_memory.hpp"
+#include "kernels/base/row_step.hpp"
 #include "kernels/cpu/kda.hpp"
 #include "kernels/cpu/thread_pool.hpp"
 #include "kernels/device.hpp"
@@ -22,7 +23,7 @@ double operations(size_t tokens, size_t heads) {
 class RandomRows {
  public:
   RandomRows(size_t rows, size_t width)
-      : ld_(((width + 15) / 16 | 1) * 16),
+      : ld_(kernels::row_step(width)),
         memory_(kernels::allocate_aligned(rows * ld_ * sizeof(float))) {
     const auto values = bench::floats(rows * ld_);
     std::copy(values.begin(), values.end(), data());

@@ -57,6 +57,14 @@ def theirs(options, gguf, point):
     return max(speed for test in json.loads(text) for speed in test["samples_ts"])
 
 
+def model_and_file(text):
+    """A --pair: (model directory, GGUF file)."""
+    model, equals, gguf = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text}: expected MODEL_DIR=FILE.gguf")
+    return model, gguf
+
+
 def goal_of(goals, point):
     return goals.get(point, goals.get(point.split("_")[0]))
 
@@ -107,7 +115,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--llama", required=True, help="folder of llama-bench")
     parser.add_argument("--serve", required=True, help="our sluice-serve")
-    parser.add_argument("--pair", action="append", required=True, metavar="MODEL_DIR=FILE.gguf")
+    parser.add_argument("--pair", type=model_and_file, action="append", required=True,
+                        metavar="MODEL_DIR=FILE.gguf")
     parser.add_argument("--goals", action=Goals, default={}, metavar="POINT=RATIO,...")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -116,10 +125,7 @@ def main():
     parser.add_argument("--before", type=shlex.split, default=[])
     options = parser.parse_args()
     reached = True
-    for number, pair in enumerate(options.pair):
-        model, equals, gguf = pair.partition("=")
-        if not equals:
-            parser.error(f"--pair {pair}: expected MODEL_DIR=FILE.gguf")
+    for number, (model, gguf) in enumerate(options.pair):
         reached = compare(options, model, gguf, options.goals.get(number, {})) and reached
     sys.exit(0 if reached else 1)
 

@@ -18,6 +18,8 @@ import time
 import urllib.error
 import urllib.request
 
+from llama_compare import model_and_file
+
 LENGTHS = (24, 100, 300)
 CONTINUED = 64  # tokens
 START_SECONDS = 30
@@ -97,13 +99,11 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scores", required=True, help="llama_scores.cpp, built")
     parser.add_argument("--serve", required=True, help="our sluice-serve")
-    parser.add_argument("--pair", action="append", required=True, metavar="MODEL_DIR=FILE.gguf")
+    parser.add_argument("--pair", type=model_and_file, action="append", required=True,
+                        metavar="MODEL_DIR=FILE.gguf")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    for pair in options.pair:
-        model, equals, gguf = pair.partition("=")
-        if not equals:
-            parser.error(f"--pair {pair}: expected MODEL_DIR=FILE.gguf")
+    for model, gguf in options.pair:
         compare(options, model, gguf)
 
 

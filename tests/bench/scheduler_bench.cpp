@@ -1,24 +1,19 @@
 // CPU time of scheduler core + cache core per step, with every row decoding: what the target of 50
 // us per step is about. Prints one line per row count. The worker is an echo: it answers each
 // planned row with token 5.
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <vector>
 
+#include "kernels/base/process_cpu.hpp"
 #include "runtime/scheduler.hpp"
 #include "tests/support/small_cache.hpp"
 
 namespace {
 
-double cpu_us() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
-}
+double cpu_us() { return 1e6 * kernels::process_cpu_seconds(); }
 
 runtime::StepResult echo(const runtime::Forward& forward) {
   runtime::StepResult result;

@@ -2,8 +2,6 @@
 // steps on random tokens, and where the time goes by kind of layer. With a rank: of an adapter on
 // all modules beside the frozen network.
 //   ./sluice bench training [preset] [steps] [threads] [rank]
-#include <sys/resource.h>
-
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/process_cpu.hpp"
 #include "runtime/checkpoint_presets.hpp"
 #include "runtime/train/adapter_trainer.hpp"
 #include "runtime/train/network_trainer.hpp"
@@ -20,15 +19,6 @@
 namespace {
 
 constexpr size_t kSequences = 8, kLength = 256;  // of a batch
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 runtime::TrainingBatch random_batch(std::mt19937& random, uint32_t vocab, size_t rows) {
   runtime::TrainingBatch batch;
@@ -79,9 +69,9 @@ int main(int argc, char** argv) {
   };
   step();  // memory is touched
   const auto before = trainer->seconds();
-  const double start = cpu_seconds();
+  const double start = kernels::process_cpu_seconds();
   for (int i = 0; i < steps; ++i) step();
-  const double cpu = cpu_seconds() - start;
+  const double cpu = kernels::process_cpu_seconds() - start;
   const auto tokens = static_cast<double>(steps * static_cast<int>(kSequences * kLength));
   std::printf("%s: %.2f M parameters to learn, batch %zu x %zu, %u threads, load average %s\n",
               preset.c_str(), static_cast<double>(trainer->numbers().size) * 1e-6, kSequences,

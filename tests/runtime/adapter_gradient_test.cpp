@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/train/network_backward.hpp"
+#include "tests/support/central_differences.hpp"
 #include "tests/support/merged_adapter.hpp"
 #include "tests/support/plain_network.hpp"
 #include "tests/support/random_parameters.hpp"
@@ -39,22 +40,8 @@ class Lab {
 
   // Compares up to `most` elements of every factor; returns how many factors there are.
   size_t check(size_t most) {
-    const auto grads = gradient();
-    std::mt19937 random(11);
-    for (const runtime::Parameter& p : layout_.all()) {
-      for (size_t n = 0; n < std::min(most, p.count); ++n) {
-        const size_t at = p.offset + random() % p.count;
-        const double kept = factors_[at], step = 1e-6;
-        factors_[at] = kept + step;
-        const double above = loss();
-        factors_[at] = kept - step;
-        const double below = loss();
-        factors_[at] = kept;
-        const double expected = (above - below) / (2 * step);
-        INFO(p.name << " [" << at - p.offset << "]");
-        CHECK(grads[at] == Approx(expected).epsilon(2e-5).margin(2e-8));
-      }
-    }
+    support::check_differences(layout_.all(), factors_, gradient(), most,
+                               [this] { return loss(); });
     return layout_.all().size();
   }
 

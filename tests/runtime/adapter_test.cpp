@@ -19,6 +19,7 @@
 #include "runtime/weights.hpp"
 #include "tests/support/merged_adapter.hpp"
 #include "tests/support/random_model.hpp"
+#include "tests/support/resumed_runs.hpp"
 #include "tests/support/small_configs.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/toy_documents.hpp"
@@ -26,14 +27,9 @@
 namespace {
 
 using runtime::Adapter;
+using support::bytes_of;
 using support::TemporaryDirectory;
 using support::ToyDocuments;
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  REQUIRE(in);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 runtime::TrainingBatch some_rows(uint32_t vocab) {
   runtime::TrainingBatch batch;
@@ -166,27 +162,17 @@ TEST_CASE("The first step moves every B, the second every A, and nothing moves t
 TEST_CASE("A run of an adapter is the same to the byte when resumed or on one thread",
           "[runtime][train][adapter]") {
   const ToyDocuments documents(40, 512, 2);
-  const TemporaryDirectory whole, cut, single;
+  const TemporaryDirectory directory;
   std::ostringstream progress;
-  auto options = small_run(whole.path());
-  const auto first = runtime::train_adapter(options, documents, &documents, progress);
+  auto options = small_run(directory.path());
+  const auto first = support::check_resumed_runs(
+      options, directory,
+      {"/checkpoint.safetensors", "/loss.csv", "/adapter/adapter_model.safetensors"}, documents,
+      [&](const auto& run, const ToyDocuments* held_out) {
+        return runtime::train_adapter(run, documents, held_out, progress);
+      });
   CHECK(first.steps == 6);
   CHECK(first.base_before == first.base_after);
-  options.directory = cut.path();
-  for (const uint64_t steps : {1, 3, 2}) {
-    options.stop_after = steps;
-    runtime::train_adapter(options, documents, nullptr, progress);
-  }
-  options.directory = single.path();
-  options.stop_after = 0;
-  options.trainer.threads = 1;
-  runtime::train_adapter(options, documents, nullptr, progress);
-  for (const char* file :
-       {"/checkpoint.safetensors", "/loss.csv", "/adapter/adapter_model.safetensors"}) {
-    INFO(file);
-    CHECK(bytes_of(whole.path() + file) == bytes_of(cut.path() + file));
-    CHECK(bytes_of(whole.path() + file) == bytes_of(single.path() + file));
-  }
   options.adapter.alpha = 16;
   CHECK_THROWS_WITH(runtime::train_adapter(options, documents, nullptr, progress),
                     Catch::Matchers::Contains("belongs to another run"));

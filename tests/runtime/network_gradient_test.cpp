@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/train/network_backward.hpp"
+#include "tests/support/central_differences.hpp"
 #include "tests/support/plain_network.hpp"
 #include "tests/support/random_parameters.hpp"
 #include "tests/support/small_configs.hpp"
@@ -53,23 +54,7 @@ class Lab {
 
   // Compares up to `most` elements of every parameter.
   void check(size_t most) {
-    const auto grads = gradient();
-    std::mt19937 random(11);
-    for (const runtime::Parameter& p : layout_.all()) {
-      if (!p.learned) continue;
-      for (size_t n = 0; n < std::min(most, p.count); ++n) {
-        const size_t at = p.offset + (p.count <= most ? n : random() % p.count);
-        const double kept = values_[at], step = 1e-6;
-        values_[at] = kept + step;
-        const double above = loss();
-        values_[at] = kept - step;
-        const double below = loss();
-        values_[at] = kept;
-        const double expected = (above - below) / (2 * step);
-        INFO(p.name << " [" << at - p.offset << "]");
-        CHECK(grads[at] == Approx(expected).epsilon(2e-5).margin(2e-8));
-      }
-    }
+    support::check_differences(layout_.all(), values_, gradient(), most, [this] { return loss(); });
   }
 
  private:

@@ -16,6 +16,7 @@
 #include "runtime/weights.hpp"
 #include "tests/support/plain_network.hpp"
 #include "tests/support/random_model.hpp"
+#include "tests/support/resumed_runs.hpp"
 #include "tests/support/small_configs.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/toy_documents.hpp"
@@ -24,12 +25,6 @@ namespace {
 
 using support::TemporaryDirectory;
 using support::ToyDocuments;
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  REQUIRE(in);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::vector<runtime::TrainingBatch> next_shards(runtime::BatchStream& stream, size_t count) {
   std::vector<runtime::TrainingBatch> shards;
@@ -188,24 +183,14 @@ TEST_CASE("The trainer's forward is the server's, to the bit", "[runtime][train]
 TEST_CASE("A resumed run, and one on another number of threads, is the same run to the byte",
           "[runtime][train]") {
   const ToyDocuments documents(40, 512, 2);
-  const TemporaryDirectory whole, cut, single;
+  const TemporaryDirectory directory;
   std::ostringstream progress;
-  auto options = tiny_run(whole.path());
-  runtime::pretrain(options, documents, &documents, progress);
-  options.directory = cut.path();
-  for (const uint64_t steps : {1, 3, 2}) {
-    options.stop_after = steps;
-    runtime::pretrain(options, documents, nullptr, progress);
-  }
-  options.directory = single.path();
-  options.stop_after = 0;
-  options.trainer.threads = 1;
-  runtime::pretrain(options, documents, nullptr, progress);
-  for (const char* file : {"/checkpoint.safetensors", "/loss.csv", "/model/model.safetensors"}) {
-    INFO(file);
-    CHECK(bytes_of(whole.path() + file) == bytes_of(cut.path() + file));
-    CHECK(bytes_of(whole.path() + file) == bytes_of(single.path() + file));
-  }
+  auto options = tiny_run(directory.path());
+  support::check_resumed_runs(
+      options, directory, {"/checkpoint.safetensors", "/loss.csv", "/model/model.safetensors"},
+      documents, [&](const auto& run, const ToyDocuments* held_out) {
+        return runtime::pretrain(run, documents, held_out, progress);
+      });
   options.trainer.learning_rate.rate = 2e-2;
   CHECK_THROWS_WITH(runtime::pretrain(options, documents, nullptr, progress),
                     Catch::Matchers::Contains("belongs to another run"));

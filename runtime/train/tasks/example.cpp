@@ -175,8 +175,7 @@ std::vector<Segment> rendered(const ChatPrompt& prompt) {
 }  // namespace
 
 Example make_example(const ExampleOptions& options, uint64_t index) {
-  VERIFY(!options.source ||
-         (is_example(*options.source) && *options.source != TextSource::kRecall));
+  VERIFY(!options.source || is_conversation(*options.source));
   return Conversation(options, index).make();
 }
 

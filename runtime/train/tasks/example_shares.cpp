@@ -17,10 +17,6 @@ int read_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
 }
 
-bool has_conversations(TextSource source) {
-  return is_example(source) && source != TextSource::kRecall;
-}
-
 }  // namespace
 
 ExampleShares parse_example_shares(const std::vector<std::string>& texts) {
@@ -31,12 +27,12 @@ ExampleShares parse_example_shares(const std::vector<std::string>& texts) {
     const auto source = find_text_source(text.substr(0, equals));
     const int share =
         equals == text.npos ? -1 : read_number(std::string_view(text).substr(equals + 1));
-    if (!source || !has_conversations(*source) || share < 0 || share > kMost) {
+    if (!source || !is_conversation(*source) || share < 0 || share > kMost) {
       std::string problem = "\"";
       problem += text;
       problem += "\" is no share; expected NAME=SHARE, of 0 to 1000, with one of";
       for (size_t i = 0; i < kTextSourceNames.size(); ++i) {
-        if (!has_conversations(static_cast<TextSource>(i))) continue;
+        if (!is_conversation(static_cast<TextSource>(i))) continue;
         problem += ' ';
         problem += kTextSourceNames[i];
       }
