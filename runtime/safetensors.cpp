@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
+
+#include "kernels/base/verify.hpp"
 
 namespace runtime {
 
@@ -68,6 +71,33 @@ uint64_t StoredTensor::elements() const {
   uint64_t count = 1;
   for (const uint64_t extent : shape) count *= extent;
   return count;
+}
+
+std::optional<kernels::DType> StoredTensor::float_type() const {
+  if (dtype == "F32") return kernels::DType::kF32;
+  if (dtype == "F16") return kernels::DType::kF16;
+  if (dtype == "BF16") return kernels::DType::kBF16;
+  return std::nullopt;
+}
+
+std::vector<float> StoredTensor::floats(size_t count) const {
+  const auto type = float_type();
+  VERIFY(type.has_value());
+  const size_t element = kernels::dtype_bytes(*type);
+  VERIFY(count * element <= data.size());
+  std::vector<float> out(count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::byte* at = data.data() + i * element;
+    if (*type == kernels::DType::kF32) {
+      std::memcpy(&out[i], at, sizeof(float));
+      continue;
+    }
+    uint16_t half = 0;
+    std::memcpy(&half, at, sizeof half);
+    out[i] =
+        *type == kernels::DType::kBF16 ? kernels::bf16_to_float(half) : kernels::f16_to_float(half);
+  }
+  return out;
 }
 
 std::string shape_text(std::span<const uint64_t> shape) {

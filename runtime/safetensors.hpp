@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/base/dtype.hpp"
 #include "runtime/mapped_file.hpp"
 
 namespace runtime {
@@ -21,6 +23,9 @@ struct StoredTensor {
   std::span<const std::byte> data;  // not necessarily aligned
 
   uint64_t elements() const;
+  std::optional<kernels::DType> float_type() const;  // F32, F16 or BF16; none: it holds others
+  // The first `count` numbers of a tensor that has a float_type().
+  std::vector<float> floats(size_t count) const;
 };
 
 std::string shape_text(std::span<const uint64_t> shape);  // "[3, 4]"

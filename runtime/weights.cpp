@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -20,13 +19,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kGroup = 32;  // MXFP4: columns that share a scale byte
-
-std::optional<kernels::DType> float_dtype(std::string_view name) {
-  if (name == "F32") return kernels::DType::kF32;
-  if (name == "F16") return kernels::DType::kF16;
-  if (name == "BF16") return kernels::DType::kBF16;
-  return std::nullopt;
-}
 
 // tensor name -> shard file name
 std::map<std::string, std::string> read_index(const std::string& path) {
@@ -66,7 +58,7 @@ void check_dtype(const std::string& name, const StoredTensor& tensor, std::strin
 }
 
 kernels::DType check_float(const std::string& name, const StoredTensor& tensor) {
-  const auto dtype = float_dtype(tensor.dtype);
+  const auto dtype = tensor.float_type();
   if (!dtype)
     throw std::runtime_error("tensor " + name + ": expected dtype BF16, F16 or F32, found " +
                              tensor.dtype);
@@ -198,21 +190,8 @@ kernels::MatrixView WeightsFile::mxfp4(const std::string& name, size_t n, size_t
 
 std::vector<float> WeightsFile::convert(const std::string& name, const StoredTensor& tensor,
                                         size_t count) const {
-  const kernels::DType dtype = check_float(full_name(name), tensor);
-  const size_t element = kernels::dtype_bytes(dtype);
-  std::vector<float> out(count);
-  for (size_t i = 0; i < count; ++i) {
-    const std::byte* at = tensor.data.data() + i * element;
-    uint16_t half = 0;
-    if (dtype == kernels::DType::kF32) {
-      std::memcpy(&out[i], at, sizeof(float));
-      continue;
-    }
-    std::memcpy(&half, at, sizeof half);
-    out[i] =
-        dtype == kernels::DType::kBF16 ? kernels::bf16_to_float(half) : kernels::f16_to_float(half);
-  }
-  return out;
+  check_float(full_name(name), tensor);
+  return tensor.floats(count);
 }
 
 std::vector<float> WeightsFile::floats(const std::string& name, std::vector<uint64_t> shape) const {

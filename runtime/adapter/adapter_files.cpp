@@ -6,7 +6,6 @@
 #include <span>
 #include <stdexcept>
 
-#include "kernels/base/dtype.hpp"
 #include "runtime/adapter/adapter.hpp"
 #include "runtime/config_reader.hpp"
 #include "runtime/output_files.hpp"
@@ -53,17 +52,6 @@ std::vector<FileTensor> file_tensors(const AdapterLayout& layout, const std::str
   return tensors;
 }
 
-float number(const StoredTensor& tensor, size_t index) {
-  if (tensor.dtype == "F32") {
-    float value;
-    std::memcpy(&value, tensor.data.data() + index * sizeof value, sizeof value);
-    return value;
-  }
-  uint16_t half;
-  std::memcpy(&half, tensor.data.data() + index * sizeof half, sizeof half);
-  return tensor.dtype == "BF16" ? kernels::bf16_to_float(half) : kernels::f16_to_float(half);
-}
-
 void read_factors(const std::string& path, Adapter& adapter) {
   const SafeTensorsFile file(path);
   const auto fail = [&](const std::string& name, const std::string& problem) {
@@ -81,14 +69,14 @@ void read_factors(const std::string& path, Adapter& adapter) {
       fail(wanted.name, "has shape " + shape_text(tensor->shape) + "; this model and rank need " +
                             shape_text(wanted.shape));
     }
-    if (tensor->dtype != "F32" && tensor->dtype != "BF16" && tensor->dtype != "F16")
+    if (!tensor->float_type())
       fail(wanted.name, "is " + tensor->dtype + "; expected F32, BF16 or F16");
+    const std::vector<float> values = tensor->floats(wanted.count);
     for (size_t i = 0; i < wanted.count; ++i) {
       float& factor = adapter.factors[wanted.offset + i];
-      const float value = number(*tensor, i);
-      if (is_set[wanted.offset + i] && value != factor)
+      if (is_set[wanted.offset + i] && values[i] != factor)
         fail(wanted.name, "differs from that of gate_proj; the two modules share one");
-      factor = value;
+      factor = values[i];
       is_set[wanted.offset + i] = true;
     }
   }
